@@ -24,7 +24,7 @@ static SUITE: Suite = Suite {
         &fault("faults/hangs", |_, _, _| Ok(Instance::new(Does(hang)))),
         &fault("faults/faults", |_, _, _| Ok(Instance::new(Does(segfault)))),
         &Benchmark {
-            absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
+            absence: &[(libc::SIGSEGV, "it does not exist here")],
             ..fault("faults/absent", |_, _, _| Ok(Instance::new(Does(segfault))))
         },
         &fault("faults/breaks-later", |_, _, _| Ok(Instance::new(Breaks { after: 8 }))),

@@ -33,8 +33,8 @@ pub use bench_process::shared::MAX_INSTANCES;
 pub use bench_process::worker::serve_if_worker;
 pub use cases::aspect::Aspect;
 pub use cases::benchmark::{
-    Benchmark, Chosen, Commands, Company, Extent, Kind, PLAIN, Share, Suite, TIME_OF_MEMORY, each, each_word,
-    never_absent, no_case, number, one_case, params, word,
+    Baseline, Benchmark, Chosen, Commands, Company, Extent, Kind, PLAIN, Share, Suite, TIME_OF_MEMORY, each,
+    each_word, no_case, number, one_case, params, word,
 };
 pub use cases::fixture::{Fixture, Repetition, Step, Stop};
 pub use cases::headline::{Headline, Section};

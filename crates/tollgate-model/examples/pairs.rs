@@ -128,7 +128,7 @@ fn slowed(run: &Run, ratio: f64) -> Run {
     let mut run = run.clone();
     for measurement in &mut run.measurements {
         let benchmark = &measurement.case.benchmark;
-        let is_own = benchmark.starts_with(own::SUITE) && benchmark != own::CONTROL;
+        let is_own = own::is_own(benchmark) && benchmark != own::CONTROL;
         if let (false, Outcome::Measured(measured)) = (is_own, &mut measurement.outcome) {
             measured.samples.iter_mut().for_each(|sample| *sample *= ratio);
         }

@@ -1,7 +1,12 @@
 //! The names of the engine's own benchmarks, by which estimates and verdicts are judged.
 
 /// The prefix of all their names.
-pub const SUITE: &str = "bench/";
+const SUITE: &str = "bench/";
+
+/// Whether a benchmark is the engine's own.
+pub fn is_own(benchmark: &str) -> bool {
+    benchmark.starts_with(SUITE)
+}
 
 /// An empty loop less an empty loop: the error of the measurement.
 pub const EMPTY_LOOP: &str = "bench/empty-loop";

@@ -216,7 +216,7 @@ impl Outline {
 
     /// Returns the number of measurements, without those of the program itself.
     pub fn rows(&self) -> usize {
-        self.measurements.iter().filter(|row| !row.benchmark.starts_with(own::SUITE)).count()
+        self.measurements.iter().filter(|row| !own::is_own(&row.benchmark)).count()
     }
 }
 

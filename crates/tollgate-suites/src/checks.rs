@@ -16,17 +16,5 @@ pub(crate) fn last_error() -> String {
 }
 
 /// Explains SIGSYS from a seccomp filter, for `Benchmark::absence`.
-pub(crate) fn killed_by_filter(signal: i32) -> Option<&'static str> {
-    (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_filters_kill_is_a_skip() {
-        assert!(killed_by_filter(libc::SIGSYS).is_some_and(|why| why.contains("SIGSYS")));
-        assert_eq!(killed_by_filter(libc::SIGSEGV), None);
-    }
-}
+pub(crate) const KILLED_BY_FILTER: (i32, &str) =
+    (libc::SIGSYS, "a seccomp filter kills a required system call (SIGSYS)");

@@ -10,7 +10,7 @@ pub(crate) use tollgate_engine::*;
 pub(crate) use tollgate_model::Boundary::*;
 pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};
 
-pub(crate) use crate::checks::{self, any, killed_by_filter, last_error};
+pub(crate) use crate::checks::{self, KILLED_BY_FILTER, any, last_error};
 pub(crate) use crate::syscall::call;
 
 /// Locks a mutex whose data stays consistent after a panic.

@@ -44,9 +44,9 @@ mod tests {
     fn a_benchmark_without_company_has_no_baseline_but_its_own_cases() {
         for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
             if benchmark.company == Company::Own {
-                assert_eq!(benchmark.baseline, None, "{}", benchmark.name);
+                assert_eq!(benchmark.baseline.benchmark(), None, "{}", benchmark.name);
             }
-            let base = benchmark.baseline.and_then(find);
+            let base = benchmark.baseline.benchmark().and_then(find);
             assert!(base.is_none_or(|base| base.group() == benchmark.group()), "{}", benchmark.name);
         }
     }
@@ -95,10 +95,13 @@ mod tests {
                 for (other, what) in benchmark.beside {
                     assert!(find(other).is_some() && !what.is_empty(), "{name} beside {other}");
                 }
-                if let Some(base) = benchmark.baseline {
+                if let Some(base) = benchmark.baseline.benchmark() {
                     let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
                     assert_eq!((base.cases)(&Topology::default()).len(), 1, "{name}");
-                    assert!(base.baseline.is_none(), "{name}: a baseline has no baseline of its own");
+                    assert!(
+                        base.baseline.benchmark().is_none(),
+                        "{name}: a baseline has no baseline of its own"
+                    );
                 }
             }
             assert!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_engine::{Timed, Topology};
+use tollgate_engine::{Baseline, Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::{ParamValue, Params, Reach, Unit};
 use tollgate_output::table::{heading, paragraph};
@@ -89,7 +89,7 @@ fn about(benchmark: &Benchmark, machine: &Topology) -> String {
         with("Crosses ", Some(&Reach::Boundaries(benchmark.crosses).to_string())),
         in_words(" Cases: ", &(benchmark.cases)(machine)),
         in_words(" With --thorough also: ", &(benchmark.thorough_cases)(machine)),
-        with("Baseline: ", benchmark.baseline),
+        with("Baseline: ", benchmark.baseline.benchmark()),
         with("Baseline: ", over(benchmark, machine).as_ref().map(pairs).as_deref()),
     ];
     std::iter::once(benchmark.operation.to_owned()).chain(said.into_iter().flatten()).collect()
@@ -98,7 +98,8 @@ fn about(benchmark: &Benchmark, machine: &Topology) -> String {
 fn over(benchmark: &Benchmark, machine: &Topology) -> Option<Params> {
     let cases = (benchmark.cases)(machine);
     cases.iter().find_map(|params| {
-        let mut over = (benchmark.baseline_params)(params).filter(|base| cases.contains(base))?;
+        let Baseline::Case(of) = benchmark.baseline else { return None };
+        let mut over = of(params).filter(|base| cases.contains(base))?;
         over.retain(|name, value| params.get(name) != Some(value));
         (!over.is_empty()).then_some(over)
     })
@@ -184,7 +185,7 @@ impl BenchmarkRecord {
             counters: benchmark.counters,
             params: (benchmark.cases)(machine),
             thorough_params: (benchmark.thorough_cases)(machine),
-            baseline: benchmark.baseline,
+            baseline: benchmark.baseline.benchmark(),
             over: over(benchmark, machine),
         }
     }

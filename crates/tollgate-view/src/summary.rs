@@ -70,7 +70,7 @@ impl<'a> Summary<'a> {
             CaseRow { case, state }
         });
         let (own, rows): (Vec<CaseRow>, Vec<CaseRow>) =
-            rows.partition(|row| row.case.benchmark.starts_with(own::SUITE));
+            rows.partition(|row| own::is_own(&row.case.benchmark));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
         Self { run, rows, own, disturbance, by_case }
     }

@@ -110,7 +110,7 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
     // The failure to keep the run is reported last.
     let path = kept?;
     expect_seen(shown, path.as_deref())?;
-    let is_own = |case: &Case| case.benchmark.starts_with(own::SUITE);
+    let is_own = |case: &Case| own::is_own(&case.benchmark);
     match run.measured().find(|(case, _)| !is_own(case)) {
         None if !is_partial => Err(nothing(&run)),
         _ => Ok(()),
@@ -153,10 +153,8 @@ fn patterns(args: &RunArgs) -> Vec<String> {
 
 /// Refuses options that no chosen case uses.
 fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
-    let are_workloads =
-        |any: bool| selection.cases().any(|case| case.benchmark.starts_with("workloads/") == any);
     let refuse = |why: &str| Err(Failure::input(why.to_owned()));
-    if matches!(args.size, Some(Size::Tree(_))) && !are_workloads(true) {
+    if matches!(args.size, Some(Size::Tree(_))) && !selection.has_commands() {
         return refuse("--size small and large apply only to the suite workloads; select one of its cases");
     }
     if args.cpu.is_some() && selection.groups.iter().all(|group| group.usual_time().is_some()) {

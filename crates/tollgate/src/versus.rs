@@ -254,7 +254,7 @@ fn runs(
 }
 
 fn is_timed(run: &Run) -> bool {
-    run.measured().any(|(case, _)| !case.benchmark.starts_with(own::SUITE))
+    run.measured().any(|(case, _)| !own::is_own(&case.benchmark))
 }
 
 fn nothing(runs: &[Run]) -> Failure {

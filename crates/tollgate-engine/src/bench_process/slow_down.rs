@@ -17,7 +17,7 @@ impl SlowDown {
     #[cfg(debug_assertions)]
     pub fn new(benchmark: &Benchmark, iterations: u64) -> Self {
         let orders = std::env::var("TOLLGATE_TEST_SLOW").unwrap_or_default();
-        let slowed = if benchmark.suite() == "bench" { benchmark.comparison() } else { benchmark.name };
+        let slowed = if benchmark.is_own() { benchmark.comparison() } else { benchmark.name };
         let mut factors = orders.split(',').filter_map(|order| order.split_once('='));
         let factor = factors.find(|(name, _)| *name == slowed || *name == "*");
         let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
+use tollgate_model::{Boundary, Case, ParamValue, Params, Unit, own};
 
 use crate::cases::aspect::Aspect;
 use crate::cases::fixture::{Fixture, Step};
@@ -99,10 +99,8 @@ pub struct Benchmark {
     pub share: Option<Share>,
     /// Other counts of each batch, in the plural; at most as many as [`Counters`](crate::loops::runner::Counters) has.
     pub counters: &'static [&'static str],
-    /// The benchmark that this one is compared with, round by round. Both have the same number of operations in a batch.
-    pub baseline: Option<&'static str>,
-    /// The parameters of another case of the same benchmark that is a case's baseline.
-    pub baseline_params: fn(&Params) -> Option<Params>,
+    /// The case that a case is compared with, round by round.
+    pub baseline: Baseline,
     /// Other benchmarks that explain its time, each with what it is: a step of it alone, or the same without one.
     pub beside: &'static [(&'static str, &'static str)],
     /// Returns the parameters of its cases on a machine, which alone decides; one empty set for a benchmark without parameters.
@@ -125,8 +123,29 @@ pub struct Benchmark {
     /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translator executes it
     /// otherwise.
     pub uncounted: Option<&'static str>,
-    /// Returns why the operation does not exist in this environment, if this signal killed its process for that reason.
-    pub absence: fn(signal: i32) -> Option<&'static str>,
+    /// Signals that kill the process of an operation which does not exist in this environment, each with why it does not.
+    pub absence: &'static [(i32, &'static str)],
+}
+
+/// The baseline of a benchmark's cases.
+#[derive(Clone, Copy)]
+pub enum Baseline {
+    /// They have none.
+    None,
+    /// Another benchmark, with the same number of operations in a batch.
+    Benchmark(&'static str),
+    /// The case of the same benchmark with the parameters that the function returns.
+    Case(fn(&Params) -> Option<Params>),
+}
+
+impl Baseline {
+    /// Returns the other benchmark.
+    pub fn benchmark(self) -> Option<&'static str> {
+        match self {
+            Self::Benchmark(name) => Some(name),
+            Self::None | Self::Case(_) => None,
+        }
+    }
 }
 
 /// A property that is counted among a sample of the operations.
@@ -151,8 +170,7 @@ pub const PLAIN: Benchmark = Benchmark {
     counts: None,
     share: None,
     counters: &[],
-    baseline: None,
-    baseline_params: |_| None,
+    baseline: Baseline::None,
     beside: &[],
     cases: one_case,
     thorough_cases: no_case,
@@ -163,7 +181,7 @@ pub const PLAIN: Benchmark = Benchmark {
     company: Company::Suite,
     forks: |_| false,
     uncounted: None,
-    absence: never_absent,
+    absence: &[],
 };
 
 /// [`Benchmark::uncounted`] for the time of memory and caches.
@@ -177,8 +195,11 @@ impl Benchmark {
 
     /// Returns the baseline of a case of this benchmark.
     pub fn baseline_of(&self, params: &Params) -> Option<Case> {
-        let own = || (self.baseline_params)(params).filter(|base| base != params).map(|base| self.case(base));
-        self.baseline.map(Case::plain).or_else(own)
+        match self.baseline {
+            Baseline::None => None,
+            Baseline::Benchmark(name) => Some(Case::plain(name)),
+            Baseline::Case(of) => of(params).filter(|base| base != params).map(|base| self.case(base)),
+        }
     }
 
     /// Returns the boundaries that the case with `params` crosses.
@@ -202,7 +223,7 @@ impl Benchmark {
 
     /// Returns the benchmark that it is compared with, or itself. Compared cases have the same number of operations in a batch.
     pub fn comparison(&self) -> &'static str {
-        self.baseline.unwrap_or(self.name)
+        self.baseline.benchmark().unwrap_or(self.name)
     }
 
     /// Whether its cases are whole commands.
@@ -221,6 +242,16 @@ impl Benchmark {
             Kind::Environment(aspect) => aspect(params),
             Kind::Instance(_) | Kind::Command(_) => None,
         }
+    }
+
+    /// Returns why the operation does not exist in this environment, if this signal killed its process for that reason.
+    pub fn absence_by(&self, signal: i32) -> Option<&'static str> {
+        self.absence.iter().find(|(deadly, _)| *deadly == signal).map(|(_, why)| *why)
+    }
+
+    /// Whether it is one of the engine's own.
+    pub fn is_own(&self) -> bool {
+        own::is_own(self.name)
     }
 
     /// Returns the suite's name.
@@ -250,11 +281,6 @@ pub fn no_case(_machine: &Topology) -> Vec<Params> {
 /// For [`Benchmark::cases`]: one parameter with several values.
 pub fn each(name: &str, values: &[u64]) -> Vec<Params> {
     values.iter().map(|&value| Params::from([(name.to_owned(), ParamValue::Number(value))])).collect()
-}
-
-/// For [`Benchmark::absence`]: every death is a failure.
-pub fn never_absent(_signal: i32) -> Option<&'static str> {
-    None
 }
 
 /// For [`Benchmark::cases`]: one parameter with several words as values.

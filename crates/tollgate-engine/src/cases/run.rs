@@ -34,8 +34,9 @@ impl Findings {
 
     /// Whether a chosen case was measured. The engine's own benchmarks alone are not informative.
     pub(crate) fn has_figures(&self) -> bool {
-        let of_engine = |case: &Case| case.benchmark.starts_with("bench/");
-        self.measurements.iter().any(|one| one.outcome.measured().is_some() && !of_engine(&one.case))
+        self.measurements
+            .iter()
+            .any(|one| one.outcome.measured().is_some() && !tollgate_model::own::is_own(&one.case.benchmark))
     }
 
     /// Returns an error for the first case without a figure for lack of time; `None` if the plan has no time limit.

@@ -76,6 +76,11 @@ impl Selection {
             .flat_map(|group| group.cases.iter().map(|(benchmark, params)| benchmark.case(params.clone())))
     }
 
+    /// Whether cases are whole commands.
+    pub fn has_commands(&self) -> bool {
+        self.groups.iter().any(|group| group.commands().is_some())
+    }
+
     /// Returns the default time of a run of them.
     pub fn usual_time(&self) -> Duration {
         let rounds = self.groups.iter().any(|group| group.usual_time().is_none());

@@ -72,7 +72,7 @@ impl CaseState {
 
     /// Whether rounds continue until its CI is narrow: not for the engine's own benchmarks.
     pub fn decides(&self) -> bool {
-        self.benchmark.suite() != "bench"
+        !self.benchmark.is_own()
     }
 
     /// Iterations that fill a batch.
@@ -127,7 +127,7 @@ impl CaseState {
 
     pub fn fail_with(&mut self, ending: Ending, stall: Duration) {
         let absence = match ending {
-            Ending::Killed(signal) => (self.benchmark.absence)(signal),
+            Ending::Killed(signal) => self.benchmark.absence_by(signal),
             _ => None,
         };
         self.state = CaseStatus::Refused(match (absence, ending) {

@@ -97,7 +97,7 @@ impl Schedule {
         });
         let mut cases: Vec<CaseState> = chosen.collect();
         let chosen = |name: &str| group.cases.iter().any(|(benchmark, _)| benchmark.name == name);
-        let control = group.suite.control.filter(|control| control.baseline.is_some_and(chosen));
+        let control = group.suite.control.filter(|control| control.baseline.benchmark().is_some_and(chosen));
         let own = OWN_BENCHMARKS.iter().copied().chain(control);
         // The engine's own benchmarks run in every group; the group's name distinguishes them.
         let tag = Params::from([("group".to_owned(), ParamValue::Word(group.name().to_owned()))]);
@@ -579,7 +579,8 @@ mod tests {
     use tollgate_model::measurement::ProcessRounds;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
-    static OTHER: Benchmark = Benchmark { name: "some/other", baseline: Some("some/base"), ..PLAIN };
+    static OTHER: Benchmark =
+        Benchmark { name: "some/other", baseline: crate::Baseline::Benchmark("some/base"), ..PLAIN };
 
     /// Calibrated instances: benchmark and nanoseconds of an iteration of 10 operations.
     fn schedule(instances: &[(&'static Benchmark, u64)]) -> Schedule {

@@ -27,7 +27,7 @@ pub struct Halves {
 impl Halves {
     /// Computes the halves of the base of a session.
     pub fn of_run(run: &Run) -> Self {
-        Self::new(run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE)), run, 0.0)
+        Self::new(run.measured().filter(|(case, _)| !own::is_own(&case.benchmark)), run, 0.0)
     }
 
     pub(super) fn new<'a>(

@@ -6,7 +6,7 @@ use crate::measurement::{Case, Measured};
 use crate::{own, stats};
 
 fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-    index.run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
+    index.run.measured().filter(|(case, _)| !own::is_own(&case.benchmark))
 }
 
 pub(super) fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String)> {

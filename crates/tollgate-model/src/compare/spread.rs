@@ -70,7 +70,7 @@ impl Spread {
         let of_case =
             |(case, runs): (&Case, Vec<Processes>)| Some((case.clone(), Between::from_runs(&runs)?));
         let by_case: HashMap<Case, Between> = processes.into_iter().filter_map(of_case).collect();
-        let others = by_case.iter().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE));
+        let others = by_case.iter().filter(|(case, _)| !own::is_own(&case.benchmark));
         let all: Vec<f64> = others.map(|(_, of)| of.variance).collect();
         match stats::median(&all) {
             Some(usual) => Self { runs: number, by_case, usual },

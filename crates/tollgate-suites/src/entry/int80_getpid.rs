@@ -27,6 +27,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             _ => Ok(timed.here()),
         }
     }),
-    absence: int80::absence,
+    absence: int80::ABSENCE,
     ..PLAIN
 };

@@ -21,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => Timed::once("syscall", TimedLoop::Long(inline)),
     },
     cases: |_| each_word("by", &["inline", "wrapper"]),
-    baseline_params: |_| Some(params(&[("by", "inline".into())])),
+    baseline: Baseline::Case(|_| Some(params(&[("by", "inline".into())]))),
     kind: Kind::Instance(|timed, params, _| {
         // SAFETY: getppid(2) has no preconditions.
         let parent = unsafe { libc::getppid() };

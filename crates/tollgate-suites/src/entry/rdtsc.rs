@@ -12,6 +12,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),
-    absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
+    absence: &[(libc::SIGSEGV, "RDTSC is forbidden to this process (CR4.TSD)")],
     ..PLAIN
 };

@@ -19,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| timed(number(params, "depth")).0,
     cases: |_| each("depth", &[0, 1, 8, 24]),
     in_everything: |params, _| [0, 8].contains(&number(params, "depth")),
-    baseline_params: |_| Some(params(&[("depth", 0.into())])),
+    baseline: Baseline::Case(|_| Some(params(&[("depth", 0.into())]))),
     kind: Kind::Instance(|_, params, _| {
         let (with, without) = timed(number(params, "depth"));
         let returns = Loop::without_context(with, results::refused)?;

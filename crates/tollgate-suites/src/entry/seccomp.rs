@@ -12,13 +12,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Put frequent calls first in the filter and allow them without looking at arguments: the kernel caches such verdicts.",
     source: "seccomp(2); Linux kernel/seccomp.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],
-    baseline: Some("entry/syscall"),
+    baseline: Baseline::Benchmark("entry/syscall"),
     cases: |_| each("instructions", &[1, 32, 256]),
     kind: Kind::Instance(|_, params, _| {
         let instructions = number(params, "instructions") as usize;
         syscall::refused_loop()?.in_thread(move || install(instructions))
     }),
-    absence: never_absent,
+    absence: &[],
     headlines: &[],
     ..syscall::BENCHMARK
 };

@@ -39,7 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // SAFETY: the kernel reads or writes a byte, or a struct stat, of memory that the instance owns.
         Ok(unsafe { Loop::new(timed, words, Some(Box::new((file, memory))), check) }?.here())
     }),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

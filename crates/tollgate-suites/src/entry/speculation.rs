@@ -7,10 +7,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Leave speculative store bypass on for threads that run no foreign code.",
     source: "prctl(2), PR_SET_SPECULATION_CTRL; Linux Documentation/userspace-api/spec_ctrl.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, StoreForwarding],
-    baseline: Some("entry/syscall"),
+    baseline: Baseline::Benchmark("entry/syscall"),
     cases: one_case,
     kind: Kind::Instance(|_, _, _| syscall::refused_loop()?.in_thread(disable_store_bypass)),
-    absence: never_absent,
+    absence: &[],
     headlines: &[],
     ..syscall::BENCHMARK
 };

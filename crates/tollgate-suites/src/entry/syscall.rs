@@ -25,7 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 pub(super) static CONTROL: Benchmark = Benchmark {
     name: tollgate_model::own::CONTROL,
     operation: "The same refused SYSCALL as a second instance: the A/A difference.",
-    baseline: Some("entry/syscall"),
+    baseline: Baseline::Benchmark("entry/syscall"),
     kind: Kind::Instance(|_, _, _| refused_loop()?.in_thread(|| Ok(()))),
     headlines: &[],
     ..BENCHMARK

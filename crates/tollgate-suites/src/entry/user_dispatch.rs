@@ -14,10 +14,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Exclude the code that makes frequent calls by the range of addresses given to prctl.",
     source: "prctl(2), PR_SET_SYSCALL_USER_DISPATCH; Linux Documentation/admin-guide/syscall-user-dispatch.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode],
-    baseline: Some("entry/syscall"),
+    baseline: Baseline::Benchmark("entry/syscall"),
     cases: one_case,
     kind: Kind::Instance(|_, _, _| syscall::refused_loop()?.in_thread(switch_on)),
-    absence: never_absent,
+    absence: &[],
     headlines: &[],
     ..syscall::BENCHMARK
 };

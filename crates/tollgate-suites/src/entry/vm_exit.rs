@@ -23,9 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     // An exit changes predictors and caches: the hypervisor uses them, and possibly other work that it runs.
     company: Company::Own,
-    absence: |signal| {
-        (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
-    },
+    absence: &[(libc::SIGSEGV, "cpuid is forbidden to this process (CPUID faulting)")],
     uncounted: Some("QEMU's translator executes CPUID itself: a guest of it makes no exit"),
     ..PLAIN
 };

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| each_word("after", &["nothing"]),
     // Each process deletes files and waits for more than a second.
     thorough_cases: |_| each_word("after", &["deletes"]),
-    baseline_params: |_| Some(params(&[("after", "nothing".into())])),
+    baseline: Baseline::Case(|_| Some(params(&[("after", "nothing".into())]))),
     kind: Kind::Instance(|_, params, context| {
         make(&DataDir::of(context)?, word(params, "after") == "deletes")
     }),

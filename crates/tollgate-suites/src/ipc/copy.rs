@@ -108,7 +108,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Ok(timed.with_hooks(Verified::new(copies)).here())
     }),
     uncounted: Some(TIME_OF_MEMORY),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

@@ -56,7 +56,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
         Ok(timed.with_hooks(Verified::new(watched)).here())
     }),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

@@ -57,7 +57,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
         Ok(timed.with_hooks(Verified::new(locks)).here())
     }),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

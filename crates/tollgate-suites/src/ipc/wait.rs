@@ -77,7 +77,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             Ok(())
         })
     }),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

@@ -51,7 +51,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
         ["one", "two"].into_iter().flat_map(of).collect()
     },
-    baseline_params: |case| Some(Method::by_system_call(case)),
+    baseline: Baseline::Case(|case| Some(Method::by_system_call(case))),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     // Its threads share the descriptors of their process.
     company: Company::Own,

@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     counters: COUNTERS,
     cases: |_| cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
     thorough_cases: |_| cases("all", &[4, 8, 32, 64]),
-    baseline_params: |case| Some(Method::by_system_call(case)),
+    baseline: Baseline::Case(|case| Some(Method::by_system_call(case))),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };

@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Err(_) => (PLAIN.timed)(params),
     },
     cases: |_| each_word("by", &Method::LOCKS.map(Method::name)),
-    baseline_params: |case| Some(Method::by_system_call(case)),
+    baseline: Baseline::Case(|case| Some(Method::by_system_call(case))),
     headlines: &[Headline::of(Section::Processes, "mutex trylock + unlock", &[("by", "pthread-trylock")])],
     kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
     ..PLAIN

@@ -21,11 +21,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: |params, boundary| (boundary == CacheLine) == (word(params, "of") == "pingpong"),
     timed: |_| Timed::Whole("mov, paddq: the loops of memory/latency, memory/pingpong and memory/bandwidth"),
     cases: |machine| cases(machine.nodes.len()),
-    baseline_params: |params| {
+    baseline: Baseline::Case(|params| {
         let mut base = params.clone();
         base.insert("home".to_owned(), "same".into());
         Some(base)
-    },
+    }),
     bytes: |params| (word(params, "of") == "bandwidth").then_some(4 << 10),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),

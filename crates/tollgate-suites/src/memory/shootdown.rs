@@ -66,11 +66,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             more.take_while(|&threads| threads + 1 < most).filter(|n| !usual.contains(n)).collect();
         cases(&CALLS, &more)
     },
-    baseline_params: |params| {
+    baseline: Baseline::Case(|params| {
         let mut alone = params.clone();
         alone.insert("threads".to_owned(), 0.into());
         Some(alone)
-    },
+    }),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     forks: |params| number(params, "threads") == 0,
     uncounted: Some("a guest under QEMU's translator has no other processors to interrupt"),

@@ -24,11 +24,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             (cases(&[32, 1024, 4096], &[4, 32]), cases(&[32, 128, 512, 1024, 2048, 4096], &[4, 8, 16, 32]));
         all.into_iter().filter(|case| !usual.contains(case)).collect()
     },
-    baseline_params: |params| {
+    baseline: Baseline::Case(|params| {
         let mut base = params.clone();
         base.insert("page".to_owned(), Page::Huge.word().into());
         Some(base)
-    },
+    }),
     kind: Kind::Instance(instance),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN

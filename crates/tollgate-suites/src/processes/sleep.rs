@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     in_everything: |_, _| false,
     kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::from_params(params)).with_most(64))),
     uncounted: Some("an idle processor executes nothing"),
-    absence: killed_by_filter,
+    absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 

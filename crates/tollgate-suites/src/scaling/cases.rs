@@ -3,7 +3,7 @@ use crate::prelude::*;
 pub const SCALED: Benchmark = Benchmark {
     cases: |machine| every_kind(&numbers(machine).0),
     thorough_cases: |machine| every_kind(&numbers(machine).1),
-    baseline_params: alone,
+    baseline: Baseline::Case(alone),
     in_everything: |_, _| false,
     forks: |params| word(params, "kind") == "processes",
     crossed_in: crossed_with_others,

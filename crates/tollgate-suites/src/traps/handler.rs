@@ -230,7 +230,7 @@ pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop
 }
 
 /// Defaults for benchmarks of this suite that a seccomp filter may forbid.
-pub(super) const TRAP: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
+pub(super) const TRAP: Benchmark = Benchmark { absence: &[KILLED_BY_FILTER], ..PLAIN };
 
 /// Defaults for benchmarks whose operation raises a signal, which a handler counts.
 pub(super) const SIGNAL: Benchmark = Benchmark {

@@ -14,7 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One invalid opcode, ten in a row, that a SIGILL handler or a kernel module decodes, emulates as a power, and steps over.",
     avoid: "Choose the code by CPUID at start instead of emulating missing instructions in a handler.",
     source: "Intel SDM vol. 3, Interrupt 6; sigaction(2); do_error_trap(), arch/x86/kernel/traps.c",
-    baseline: Some("traps/imul"),
+    baseline: Baseline::Benchmark("traps/imul"),
     cases: |_| {
         let by = [None, Some("module-ring3"), Some("module-ring0")];
         let of = |by: Option<&str>, opcode: Option<&str>| {

@@ -33,7 +33,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ["minor", "cow"].into_iter().flat_map(of).map(case).collect()
     },
     in_everything: |_, _| false,
-    baseline_params: |case| Some(params(&[("fault", case.get("fault")?.clone()), ("calls", "none".into())])),
+    baseline: Baseline::Case(|case| {
+        Some(params(&[("fault", case.get("fault")?.clone()), ("calls", "none".into())]))
+    }),
     kind: Kind::Instance(|timed, params, _| match word(params, "fault") {
         "cow" => cow_fault::instance(timed),
         _ => minor_fault::small(timed),

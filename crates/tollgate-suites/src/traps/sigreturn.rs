@@ -36,10 +36,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = unsafe { Loop::new(timed, [0; 7], None, from_the_frame) }?;
         Ok(tried(timed.with_hooks(around), 1, "rt_sigreturn(2)")?.here())
     }),
-    absence: |signal| match signal {
-        libc::SIGSEGV => Some("rt_sigreturn(2) does not accept the copy of a signal frame here"),
-        _ => checks::killed_by_filter(signal),
-    },
+    absence: &[
+        (libc::SIGSEGV, "rt_sigreturn(2) does not accept the copy of a signal frame here"),
+        KILLED_BY_FILTER,
+    ],
     ..PLAIN
 };
 

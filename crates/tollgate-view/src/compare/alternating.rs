@@ -35,7 +35,7 @@ pub(crate) fn command(base: &Run, other: &Run) -> String {
     }
     let suites = |run: &Run| -> BTreeSet<String> {
         let cases = run.measured().map(|(case, _)| case);
-        let cases = cases.filter(|case| !case.benchmark.starts_with(own::SUITE));
+        let cases = cases.filter(|case| !own::is_own(&case.benchmark));
         // A benchmark of another version cannot be asked for.
         let known = cases.filter(|case| tollgate_suites::find(&case.benchmark).is_some());
         known.map(|case| case.suite().to_owned()).collect()

@@ -105,8 +105,7 @@ pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &
 
 fn share(run: &Run) -> f64 {
     let cases = run.measured().map(|(case, _)| case);
-    let suites: BTreeSet<&str> =
-        cases.filter(|case| !case.benchmark.starts_with(own::SUITE)).map(suite).collect();
+    let suites: BTreeSet<&str> = cases.filter(|case| !own::is_own(&case.benchmark)).map(suite).collect();
     run.seconds().unwrap_or(0.0) / suites.len().max(1) as f64
 }
 

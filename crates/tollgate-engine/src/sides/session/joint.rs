@@ -107,7 +107,8 @@ mod tests {
     use crate::cases::selection::Group;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
-    static OTHER: Benchmark = Benchmark { name: "some/other", baseline: Some("some/base"), ..PLAIN };
+    static OTHER: Benchmark =
+        Benchmark { name: "some/other", baseline: crate::Baseline::Benchmark("some/base"), ..PLAIN };
     static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&BASE, &OTHER], control: None };
 
     /// Calibrated, by nanoseconds of an iteration of the two cases.
