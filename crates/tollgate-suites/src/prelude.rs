@@ -21,8 +21,19 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The timed code of a case that another version wrote, which has no instance either.
 pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
 
-/// Defines an enumeration of a parameter's words.
+/// Defines an enumeration of a parameter's words; with a type, also a constant of each, such as its loop.
 macro_rules! words {
+    ($(#[$about:meta])* enum $name:ident($key:literal): $type:ty { $($variant:ident = $word:literal => $value:expr),+ $(,)? }) => {
+        words! { $(#[$about])* enum $name($key) { $($variant = $word),+ } }
+
+        impl $name {
+            fn value(self) -> $type {
+                match self {
+                    $(Self::$variant => $value),+
+                }
+            }
+        }
+    };
     ($(#[$about:meta])* enum $name:ident($key:literal) { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]

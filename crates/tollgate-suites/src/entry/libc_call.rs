@@ -16,11 +16,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "getppid(2); Linux Documentation/admin-guide/hw-vuln/srso.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
     crossed_in: |params, boundary| boundary != Call || word(params, "by") == "wrapper",
-    timed: |params| match word(params, "by") {
-        "wrapper" => Timed::once("call", TimedLoop::Long(wrapper)),
-        _ => Timed::once("syscall", TimedLoop::Long(inline)),
-    },
-    cases: |_| each_word("by", &["inline", "wrapper"]),
+    timed: |params| By::try_from(params).map_or(NOT_TIMED, By::value),
+    cases: |_| each_word("by", By::WORDS),
     baseline: Baseline::Case(|_| Some(params(&[("by", "inline".into())]))),
     kind: Kind::Instance(|timed, params, _| {
         // SAFETY: getppid(2) has no preconditions.
@@ -32,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 Err(format!("getppid returned {} instead of {parent}", result as i64))
             }
         };
-        if word(params, "by") == "inline" {
+        if By::try_from(params)? == By::Inline {
             return Ok(Loop::without_context(timed, same)?.here());
         }
         let function: unsafe extern "C" fn() -> libc::pid_t = libc::getppid;
@@ -42,3 +39,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     ..PLAIN
 };
+
+words! {
+    enum By("by"): Timed {
+        Inline = "inline" => Timed::once("syscall", TimedLoop::Long(inline)),
+        Wrapper = "wrapper" => Timed::once("call", TimedLoop::Long(wrapper)),
+    }
+}

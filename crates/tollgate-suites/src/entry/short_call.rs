@@ -16,14 +16,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || word(params, "call") != "write",
     timed: |_| Timed::once("syscall", TimedLoop::Long(call_of_three)),
-    cases: |_| each_word("call", &["read", "write", "fstat"]),
+    cases: |_| each_word("call", Call::WORDS),
     in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
-        let (path, number, length) = match word(params, "call") {
-            "read" => ("/dev/zero", libc::SYS_read, 1),
-            "write" => ("/dev/null", libc::SYS_write, 1),
-            _ => ("/dev/null", libc::SYS_fstat, 0),
-        };
+        let (path, number, length) = Call::try_from(params)?.value();
         let file = std::fs::File::options().read(true).write(true).open(path);
         let file: OwnedFd = file.map_err(|error| Refusal::new(&format!("{path} is refused"), &error))?.into();
         // Room for a struct stat.
@@ -42,6 +38,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
+
+words! {
+    enum Call("call"): (&'static str, i64, u64) {
+        Read = "read" => ("/dev/zero", libc::SYS_read, 1),
+        Write = "write" => ("/dev/null", libc::SYS_write, 1),
+        Fstat = "fstat" => ("/dev/null", libc::SYS_fstat, 0),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -78,8 +78,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => word(params, "op") == "store",
     },
     timed: |params| {
-        let (code, _, instruction) = loops(params);
-        Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }
+        Op::try_from(params).map_or(NOT_TIMED, |op| {
+            let (code, _, instruction, times) = op.value();
+            Timed::Loop { code: TimedLoop::Long(code), instruction, times: times as usize }
+        })
     },
     cases: |_| cases(&[1, 2]),
     thorough_cases: |machine| cases(&more_threads(machine.processors.len() as u64)),
@@ -92,7 +94,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 fn cases(threads: &[u64]) -> Vec<Params> {
     let case = |op: &str, threads: u64| params(&[("op", op.into()), ("threads", threads.into())]);
     let of = |op: &'static str| threads.iter().map(move |&threads| case(op, threads));
-    ["store", "add", "xchg", "cas"].into_iter().flat_map(of).collect()
+    Op::WORDS.iter().copied().flat_map(of).collect()
 }
 
 /// Returns powers of two from four up to the number of processors, and that number.
@@ -104,16 +106,13 @@ fn more_threads(processors: u64) -> Vec<u64> {
     threads
 }
 
-fn operations(params: &Params) -> u64 {
-    if word(params, "op") == "store" { STORES } else { OPERATIONS }
-}
-
-fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
-    match word(params, "op") {
-        "store" => (store, store_contending, "mov"),
-        "add" => (add, add_contending, "lock add"),
-        "xchg" => (xchg, xchg_contending, "xchg"),
-        _ => (cas, cas_contending, "lock cmpxchg"),
+words! {
+    /// The loops, the instruction, and how often it stands in an iteration.
+    enum Op("op"): (LongLoop, ContendingLoop, &'static str, u64) {
+        Store = "store" => (store, store_contending, "mov", STORES),
+        Add = "add" => (add, add_contending, "lock add", OPERATIONS),
+        Xchg = "xchg" => (xchg, xchg_contending, "xchg", OPERATIONS),
+        Cas = "cas" => (cas, cas_contending, "lock cmpxchg", OPERATIONS),
     }
 }
 
@@ -123,13 +122,14 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     if others.len() + 1 < threads {
         return Err(skip!("{threads} processors are needed, but this process may use {}", others.len() + 1));
     }
-    let (code, contending, _) = loops(params);
+    let op = Op::try_from(params)?;
+    let (code, contending, _, operations) = op.value();
     let partner = |&cpu: &usize| Partner { cpu, code: contending, side: Box::default() };
     let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
-    let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: word(params, "op") == "add" };
+    let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: op == Op::Add };
     // SAFETY: all loops change one word of a line that the contender keeps.
     let runner = unsafe { Contended::new(context, code, partners, contender) };
-    Ok(Instance::new(runner).with_ops(operations(params)))
+    Ok(Instance::new(runner).with_ops(operations))
 }
 
 #[repr(align(128))]

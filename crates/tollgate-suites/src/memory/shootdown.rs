@@ -54,8 +54,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |params| {
-        let (code, times) = loops(params);
-        Timed::Together { code, instruction: "syscall", times }
+        let loops = Call::try_from(params).map(Call::value);
+        loops.map_or(NOT_TIMED, |(code, times)| Timed::Together { code, instruction: "syscall", times })
     },
     cases: |machine| cases(&CALLS, &usual_threads(machine)),
     in_everything: |params, _| word(params, "call") == "munmap",
@@ -93,11 +93,12 @@ fn cases(calls: &[&str], threads: &[u64]) -> Vec<Params> {
     calls.iter().flat_map(|call| threads.iter().map(move |&threads| case(call, threads))).collect()
 }
 
-fn loops(params: &Params) -> (LongLoop, usize) {
-    match word(params, "call") {
-        "mprotect" => (protect, 2),
-        "madvise" => (discard, 1),
-        _ => (unmap, 2),
+words! {
+    /// The loop and its calls in an iteration.
+    enum Call("call"): (LongLoop, usize) {
+        Mprotect = "mprotect" => (protect, 2),
+        Madvise = "madvise" => (discard, 1),
+        Munmap = "munmap" => (unmap, 2),
     }
 }
 
@@ -111,7 +112,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
             others.len() + 1
         ));
     }
-    let (code, _) = loops(params);
+    let (code, _) = Call::try_from(params)?.value();
     if threads == 0 {
         return alone(code, context);
     }

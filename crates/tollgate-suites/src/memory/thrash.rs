@@ -73,7 +73,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Give each processor memory of its own, and share only what is read.",
     source: "Intel Optimization Reference Manual, Multicore; Drepper, What Every Programmer Should Know About Memory, 2007",
     crosses: &[CacheLine, MemoryAccess, Tlb],
-    timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
+    timed: |params| {
+        let loops = Steps::try_from(params).map(Steps::value);
+        loops.map_or(NOT_TIMED, |(code, _)| Timed::Together { code, instruction: "mov", times: 1 })
+    },
     unit: Unit::NanosecondsPerLine,
     share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),
     cases: |machine| {
@@ -88,10 +91,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) {
-    match word(params, "order") {
-        "sequential" => (sequential, sequential_contending),
-        _ => (random, random_contending),
+words! {
+    enum Steps("order"): (tollgate_engine::timed::LongLoop, ContendingLoop) {
+        Sequential = "sequential" => (sequential, sequential_contending),
+        Random = "random" => (random, random_contending),
     }
 }
 
@@ -145,14 +148,15 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         let notes = own.notes().to_vec();
         (own.address(), theirs.address(), notes)
     };
-    let (code, contending) = loops(params);
+    let steps = Steps::try_from(params)?;
+    let (code, contending) = steps.value();
     let contender = Storing {
         buffers,
         own: Position::new(own, bytes, 0),
         theirs: Position::new(theirs, bytes, 1),
         since: 0,
         shared,
-        meets: word(params, "order") == "sequential",
+        meets: steps == Steps::Sequential,
         fits: bytes <= caches.last,
     };
     let partner = Partner { cpu: pair.to, code: contending, side: Box::default() };

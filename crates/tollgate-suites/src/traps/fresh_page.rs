@@ -35,17 +35,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Exception | Tlb => word(params, "by") != "populate",
         _ => true,
     },
-    timed: |params| match word(params, "by") {
-        "populate" => Timed::once("syscall", TimedLoop::Long(populate)),
-        "huge" => LARGE,
-        _ => SMALL,
-    },
+    timed: |params| By::try_from(params).map_or(NOT_TIMED, By::value),
     counts: Some("pages"),
-    cases: |_| each_word("by", &["touch", "populate", "huge"]),
+    cases: |_| each_word("by", By::WORDS),
     headlines: &[Headline::of(Section::Faults, "fresh page in a huge page", &[("by", "huge")])],
     kind: Kind::Instance(|timed, params, _| {
-        match word(params, "by") {
-            "populate" => {
+        match By::try_from(params)? {
+            By::Populate => {
                 let populated = Populated::new()?;
                 let inside =
                     populated.region.start()..populated.region.start() + (MOST_CALLS * BATCH * PAGE) as u64;
@@ -60,12 +56,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_hooks(populated);
                 Exact::tried(timed, MOST_CALLS as u64, BATCH as u64)
             }
-            "huge" => {
+            By::Huge => {
                 let pages = HUGE / PAGE;
                 let touched = Touched::new(touched::huge(MOST_HUGE)?, HUGE, pages, Counting::Pages);
                 touched.instance(timed, pages as u64, touched::aligned(HUGE))
             }
-            _ => {
+            By::Touch => {
                 let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 1, Counting::Pages);
                 touched.instance(timed, 1, touched::aligned(PAGE))
             }
@@ -73,6 +69,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     ..TRAP
 };
+
+words! {
+    enum By("by"): Timed {
+        Touch = "touch" => SMALL,
+        Populate = "populate" => Timed::once("syscall", TimedLoop::Long(populate)),
+        Huge = "huge" => LARGE,
+    }
+}
 
 /// Hooks around a batch of calls, for an unmapped region.
 struct Populated {

@@ -21,24 +21,30 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         KernelAllocation => word(params, "fault") == "cow",
         _ => true,
     },
-    timed: |params| match word(params, "calls") {
-        "none" => SMALL_AFTER_RETURN,
-        "loop" => SMALL_IN_LOOP,
-        _ => SMALL,
-    },
+    timed: |params| Calls::try_from(params).map_or(NOT_TIMED, Calls::value),
     counts: Some("minor faults"),
     cases: |_| {
         let case = |(fault, calls): (&str, &str)| params(&[("fault", fault.into()), ("calls", calls.into())]);
-        let of = |fault| ["none", "loop", "each"].map(|calls| (fault, calls));
-        ["minor", "cow"].into_iter().flat_map(of).map(case).collect()
+        let of = |fault: &'static &str| Calls::WORDS.iter().map(move |calls| (*fault, *calls));
+        Fault::WORDS.iter().flat_map(of).map(case).collect()
     },
     in_everything: |_, _| false,
     baseline: Baseline::Case(|case| {
         Some(params(&[("fault", case.get("fault")?.clone()), ("calls", "none".into())]))
     }),
-    kind: Kind::Instance(|timed, params, _| match word(params, "fault") {
-        "cow" => cow_fault::instance(timed),
-        _ => minor_fault::small(timed),
+    kind: Kind::Instance(|timed, params, _| match Fault::try_from(params)? {
+        Fault::Cow => cow_fault::instance(timed),
+        Fault::Minor => minor_fault::small(timed),
     }),
     ..TRAP
 };
+
+words! {
+    enum Calls("calls"): Timed {
+        None = "none" => SMALL_AFTER_RETURN, Loop = "loop" => SMALL_IN_LOOP, Each = "each" => SMALL
+    }
+}
+
+words! {
+    enum Fault("fault") { Minor = "minor", Cow = "cow" }
+}

@@ -40,13 +40,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |params| {
-        let (code, times) = match word(params, "by") {
-            "futex" => (futex::LOOP, 2),
-            "yield" => (yielding::LOOP, 1),
-            "semop" => (semop::LOOP, 2),
-            _ => (files::LOOP, 2),
-        };
-        Timed::Loop { code, instruction: "syscall", times }
+        By::try_from(params).map_or(NOT_TIMED, |by| {
+            let (code, times) = by.value();
+            Timed::Loop { code, instruction: "syscall", times }
+        })
     },
     counts: Some("switches"),
     cases: |_| cases(),
@@ -66,12 +63,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|_, params, context| {
         context.home()?;
         let means = means(params)?;
-        let (elsewhere, note) = match word(params, "placement") {
-            "other-cpu" => {
-                let (other, note) = other_processor(context)?;
-                (Some(other), Some(note))
-            }
-            _ => (None, None),
+        let (elsewhere, note) = match Placement::try_from(params)? {
+            Placement::OtherCpu => Some(other_processor(context)?).unzip(),
+            Placement::SameCpu => (None, None),
         };
         let mut switch = Switch::new(means, elsewhere, &context.quota)?;
         tried(SWITCHES * TRIPS_APART, &context.heartbeat, || switch.run(Clock::Kernel, TRIPS_APART))?;
@@ -83,11 +77,26 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+words! {
+    /// The loop and its calls in an iteration.
+    enum By("by"): (TimedLoop, usize) {
+        Futex = "futex" => (futex::LOOP, 2),
+        Yield = "yield" => (yielding::LOOP, 1),
+        Semop = "semop" => (semop::LOOP, 2),
+        Eventfd = "eventfd" => (files::LOOP, 2),
+        Pipe = "pipe" => (files::LOOP, 2),
+    }
+}
+
+words! {
+    enum Placement("placement") { SameCpu = "same-cpu", OtherCpu = "other-cpu" }
+}
+
 fn cases() -> Vec<Params> {
     let case = |by: &str, placement: &str| params(&[("by", by.into()), ("placement", placement.into())]);
     // A thread that is alone on a processor continues after sched_yield(2).
     let mut cases = vec![case("yield", "same-cpu"), case("semop", "same-cpu")];
-    for placement in ["same-cpu", "other-cpu"] {
+    for placement in Placement::WORDS {
         cases.extend(["futex", "eventfd", "pipe"].map(|by| case(by, placement)));
     }
     cases
@@ -99,12 +108,12 @@ pub(super) fn partners() -> impl Iterator<Item = u64> {
 }
 
 fn means(params: &Params) -> Result<Means> {
-    match word(params, "by") {
-        "futex" => Ok(futex::words()),
-        "yield" => Ok(yielding::yielding()),
-        "semop" => semop::semaphores(),
-        "eventfd" => files::counters(),
-        _ => files::pipes(),
+    match By::try_from(params)? {
+        By::Futex => Ok(futex::words()),
+        By::Yield => Ok(yielding::yielding()),
+        By::Semop => semop::semaphores(),
+        By::Eventfd => files::counters(),
+        By::Pipe => files::pipes(),
     }
 }
 
