@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Timed::Whole(if word(params, "mode") == "dontcache" { "pwritev2(2)" } else { "pwrite(2)" })
     },
     cases: |_| {
-        let modes = ["buffered", "direct", "dontcache"].into_iter();
+        let modes = Mode::WORDS.iter().copied();
         let blocks = |mode: &'static str| {
             ["4k", "1m"].map(|block| params(&[("mode", mode.into()), ("block", block.into())]))
         };
@@ -38,15 +38,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
+words! {
+    /// The file, the flags of the call, and what the time excludes.
+    enum Mode("mode"): (&'static std::ffi::CStr, i32, &'static str) {
+        Buffered = "buffered" => (c"buffered", 0, "excludes the later writeback"),
+        Direct = "direct" => (c"direct", 0, "excludes a flush of the device's cache"),
+        DontCache = "dontcache" => (c"dontcache", libc::RWF_DONTCACHE, "excludes the later writeback and drop from the page cache"),
+    }
+}
+
 fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let bytes = block::bytes(params);
-    let (name, flags, how) = match word(params, "mode") {
-        "direct" => (c"direct", 0, "excludes a flush of the device's cache"),
-        "dontcache" => {
-            (c"dontcache", libc::RWF_DONTCACHE, "excludes the later writeback and drop from the page cache")
-        }
-        _ => (c"buffered", 0, "excludes the later writeback"),
-    };
+    let (name, flags, how) = Mode::try_from(params)?.value();
     let made = data::rewritten(dir, name)?;
     let mut notes = vec![format!("overwrites {} MiB in a cycle; {how}", made.length >> 20)];
     let file = if name == c"direct" {

@@ -27,21 +27,25 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| {
         let case = |by: Method, at: &str| params(&[("by", by.name().into()), ("at", at.into())]);
         let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
-        ["holding", "random"].into_iter().flat_map(of).collect()
+        At::WORDS.iter().copied().flat_map(of).collect()
     },
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some("a process is killed at some moment, and what it has not executed is not counted"),
     ..PLAIN
 };
 
+words! {
+    enum At("at") { Holding = "holding", Random = "random" }
+}
+
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::from_params(params)?;
     let reach = Reach::new(method, context)?;
     // One process is killed, and one checks the lock.
     let taken = context.quota.take_processes(2)?;
-    let at = match word(params, "at") {
-        "holding" => Moment::Holding,
-        _ => Moment::Random(Random::new(Random::seed())),
+    let at = match At::try_from(params)? {
+        At::Holding => Moment::Holding,
+        At::Random => Moment::Random(Random::new(Random::seed())),
     };
     let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
     let trial = Trial { method, reach, at, quota, heartbeat, _taken: taken };

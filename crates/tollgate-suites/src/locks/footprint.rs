@@ -12,7 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use a lock of one word where millions of objects have one each.",
     source: "futex(7); Linux Documentation/userspace-api/rseq.rst",
     crosses: &[KernelImage],
-    crossed_in: |params, _| word(params, "part") == "kernel",
+    crossed_in: |params, _| Part::try_from(params) == Ok(Part::Kernel),
     timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),
     unit: Unit::Bytes,
     cases: |_| {
@@ -25,12 +25,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+words! {
+    enum Part("part") { Code = "code", Data = "data", Kernel = "kernel" }
+}
+
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::from_params(params)?;
-    let amount = match word(params, "part") {
-        "code" => code(method),
-        "data" => data(method),
-        _ => kernel(method, context)?,
+    let amount = match Part::try_from(params)? {
+        Part::Code => code(method),
+        Part::Data => data(method),
+        Part::Kernel => kernel(method, context)?,
     };
     Ok(Instance::new(amount.0).with_most(1).with_notes([amount.1]))
 }

@@ -37,11 +37,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         UserCopy,
         Atomic,
     ],
-    crossed_in: |params, boundary| match (boundary, word(params, "cpus")) {
+    crossed_in: |params, boundary| match (boundary, Cpus::try_from(params)) {
         (LockContention, _) => true,
-        (CacheLine, cpus) => cpus == "two",
+        (CacheLine, cpus) => cpus == Ok(Cpus::Two),
         // A waiter on the same processor calls sched_yield(2).
-        (KernelEntry | SystemCall | KernelCode | ContextSwitch, "one") => true,
+        (KernelEntry | SystemCall | KernelCode | ContextSwitch, Ok(Cpus::One)) => true,
         _ => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
     },
     timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
@@ -49,7 +49,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| {
         let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);
         let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
-        ["one", "two"].into_iter().flat_map(of).collect()
+        Cpus::WORDS.iter().copied().flat_map(of).collect()
     },
     baseline: Baseline::Case(|case| Some(Method::by_system_call(case))),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
@@ -60,12 +60,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 const HAND_OVERS: u64 = 2;
 
+words! {
+    enum Cpus("cpus") { One = "one", Two = "two" }
+}
+
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::from_params(params)?;
     let home = context.home()?;
-    let other = match word(params, "cpus") {
-        "one" => home,
-        _ => context.other_processor()?,
+    let other = match Cpus::try_from(params)? {
+        Cpus::One => home,
+        Cpus::Two => context.other_processor()?,
     };
     let reach = if other == home { Reach::On(home) } else { Reach::Anywhere };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {

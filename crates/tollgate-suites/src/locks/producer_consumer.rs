@@ -9,7 +9,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "sem_overview(7); futex(7)",
     crosses: handover::BENCHMARK.crosses,
     crossed_in: |params, boundary| match boundary {
-        CacheLine => word(params, "cpus") == "all",
+        CacheLine => Cpus::try_from(params) == Ok(Cpus::All),
         UserCopy | Atomic => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
         _ => true,
     },
@@ -22,6 +22,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+words! {
+    enum Cpus("cpus") { One = "one", All = "all" }
+}
+
 fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
     let case = |by: Method, threads: u64| {
         params(&[("by", by.name().into()), ("threads", threads.into()), ("cpus", cpus.into())])
@@ -31,9 +35,9 @@ fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::from_params(params)?;
-    let reach = match word(params, "cpus") {
-        "one" => Reach::On(context.home()?),
-        _ => several(&context.processors)?,
+    let reach = match Cpus::try_from(params)? {
+        Cpus::One => Reach::On(context.home()?),
+        Cpus::All => several(&context.processors)?,
     };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
         return Err(Refusal::Skip(why.to_owned()));

@@ -58,8 +58,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[CacheLine, Atomic],
     crossed_in: |params, boundary| boundary != Atomic || word(params, "protocol") == "cas",
     timed: |params| {
-        let (code, _, instruction) = loops(params);
-        Timed::Together { code, instruction, times: 1 }
+        let loops = Protocol::try_from(params).map(Protocol::value);
+        loops.map_or(NOT_TIMED, |(code, _, instruction)| Timed::Together { code, instruction, times: 1 })
     },
     cases: |machine| match usual_pairs(machine) {
         none if none.is_empty() => cases(&[(0, 0)]),
@@ -85,13 +85,13 @@ fn cases(pairs: &[(usize, usize)]) -> Vec<Params> {
     let case = |&(from, to): &(usize, usize), protocol: &str| {
         params(&[("from", (from as u64).into()), ("to", (to as u64).into()), ("protocol", protocol.into())])
     };
-    ["store", "cas"].iter().flat_map(|protocol| pairs.iter().map(move |pair| case(pair, protocol))).collect()
+    Protocol::WORDS.iter().flat_map(|protocol| pairs.iter().map(move |pair| case(pair, protocol))).collect()
 }
 
-fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
-    match word(params, "protocol") {
-        "store" => (store, store_contending, "mov"),
-        _ => (exchange, exchange_contending, "lock cmpxchg"),
+words! {
+    enum Protocol("protocol"): (LongLoop, ContendingLoop, &'static str) {
+        Store = "store" => (store, store_contending, "mov"),
+        Cas = "cas" => (exchange, exchange_contending, "lock cmpxchg"),
     }
 }
 
@@ -100,7 +100,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     if from == to {
         return Err(Refusal::one_processor());
     }
-    let runner = hand_over(params, (from, to), HandedWord::Own(Arc::default()), context);
+    let runner = hand_over(Protocol::try_from(params)?, (from, to), HandedWord::Own(Arc::default()), context);
     let known = shared_pairs(context).into_iter().chain(every_pair(&context.topology()));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
     let notes =
@@ -109,13 +109,13 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
 }
 
 fn hand_over(
-    params: &Params,
+    protocol: Protocol,
     (from, to): (usize, usize),
     line: HandedWord,
     context: &mut Context,
 ) -> Contended {
-    let (code, contending, _) = loops(params);
-    let contender = HandOver { line, trips: 0, stores: word(params, "protocol") == "store" };
+    let (code, contending, _) = protocol.value();
+    let contender = HandOver { line, trips: 0, stores: protocol == Protocol::Store };
     let partner = Partner { cpu: to, code: contending, side: Box::default() };
     // SAFETY: both loops change one word of a line that the contender keeps.
     unsafe { Contended::new(context, code, vec![partner], contender) }.on(from)
@@ -123,8 +123,7 @@ fn hand_over(
 
 /// Passes the first line of a region between these processors by stores.
 pub(super) fn of_region(region: Region, pair: (usize, usize), context: &mut Context) -> Instance {
-    let by_stores = params(&[("protocol", "store".into())]);
-    Instance::new(hand_over(&by_stores, pair, HandedWord::In(region), context)).with_ops(HAND_OVERS)
+    Instance::new(hand_over(Protocol::Store, pair, HandedWord::In(region), context)).with_ops(HAND_OVERS)
 }
 
 enum HandedWord {
