@@ -223,15 +223,17 @@ impl<'a> Side<'a> {
     }
 }
 
+/// What the parts of a call differ by: on a processor, asleep, waiting for a disk, ready to run, and unknown.
+fn differences(call: &Difference) -> [i64; 5] {
+    let of =
+        |parts: Parts| [parts.on_cpu_ns, parts.sleep_ns, parts.disk_ns, parts.runqueue_ns, parts.unknown_ns];
+    let [base, other] = call.parts.map(of);
+    std::array::from_fn(|at| blame::less(other[at], base[at]))
+}
+
 fn in_words(call: &Difference) -> String {
-    let [base, other] = call.parts;
-    let mut parts = [
-        ("cpu", blame::less(other.on_cpu_ns, base.on_cpu_ns)),
-        ("sleep", blame::less(other.sleep_ns, base.sleep_ns)),
-        ("disk", blame::less(other.disk_ns, base.disk_ns)),
-        ("runnable", blame::less(other.runqueue_ns, base.runqueue_ns)),
-        ("off", blame::less(other.unknown_ns, base.unknown_ns)),
-    ];
+    let names = ["cpu", "sleep", "disk", "runnable", "off"];
+    let mut parts: Vec<(&str, i64)> = names.into_iter().zip(differences(call)).collect();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
     let largest = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
     largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
@@ -329,16 +331,15 @@ impl<'a> SideRecord<'a> {
 
 impl CallRecord {
     fn of(call: &Difference, has_parts: bool) -> Self {
-        let [base, other] = call.parts;
-        let more =
-            |of: fn(&Parts) -> u64| has_parts.then(|| record::seconds(blame::less(of(&other), of(&base))));
+        let parts = differences(call).map(|ns| has_parts.then(|| record::seconds(ns)));
+        let [on_cpu_s, sleep_s, disk_s, runqueue_s, unknown_s] = parts;
         Self {
             call: SplitCall::new(&call.name, call.counts, line_of(call)),
-            on_cpu_s: more(|parts| parts.on_cpu_ns),
-            sleep_s: more(|parts| parts.sleep_ns),
-            disk_s: more(|parts| parts.disk_ns),
-            runqueue_s: more(|parts| parts.runqueue_ns),
-            unknown_s: more(|parts| parts.unknown_ns),
+            on_cpu_s,
+            sleep_s,
+            disk_s,
+            runqueue_s,
+            unknown_s,
             blocking: is_blocking(&call.name),
         }
     }

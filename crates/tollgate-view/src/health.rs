@@ -6,7 +6,7 @@ use tollgate_model::{Environment, Fact, FactValue, Facts, Run, Unknown};
 use tollgate_output::figures;
 
 use crate::facts;
-use crate::summary::{BASELINE, CaseRow, Summary};
+use crate::summary::{BASELINE, CaseRow, Figures, Summary};
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -374,34 +374,41 @@ fn hypervisor(facts: &Facts) -> Check {
     })
 }
 
-fn traps(summary: &Summary) -> Judged {
-    let mut measured = summary.measured();
-    let int80 = measured.find(|(case, _)| case.benchmark == "entry/int80");
-    let Some(multiple) = int80.and_then(|(_, int80)| int80.multiple) else {
-        return Judged::new(State::Absent, reason(summary, "entry/int80"));
-    };
-    let found = format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2));
-    if multiple > SLOW_INT80 {
-        fair(format!("{found}: a VM exit in it, or emulated"))
-            .remedy("Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.")
-            .given()
-    } else {
-        good(found)
+/// Judges a row: its figure in words, and if that is slow, why and the remedy.
+fn of_row(
+    summary: &Summary,
+    benchmark: &str,
+    judge: impl Fn(&Figures) -> Option<(String, Option<[&'static str; 2]>)>,
+) -> Judged {
+    let row = summary.measured().find(|(case, _)| case.benchmark == benchmark);
+    match row.and_then(|(_, figures)| judge(figures)) {
+        None => Judged::new(State::Absent, reason(summary, benchmark)),
+        Some((found, None)) => good(found),
+        Some((found, Some([why, remedy]))) => fair(format!("{found}{why}")).remedy(remedy).given(),
     }
 }
 
+fn traps(summary: &Summary) -> Judged {
+    const SLOW: [&str; 2] = [
+        ": a VM exit in it, or emulated",
+        "Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.",
+    ];
+    of_row(summary, "entry/int80", |int80| {
+        let multiple = int80.multiple?;
+        let found = format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2));
+        Some((found, (multiple > SLOW_INT80).then_some(SLOW)))
+    })
+}
+
 fn exits(summary: &Summary) -> Judged {
-    let Some((_, exit)) = summary.measured().find(|(case, _)| case.benchmark == "entry/vm-exit") else {
-        return Judged::new(State::Absent, reason(summary, "entry/vm-exit"));
-    };
-    let found = format!("cpuid takes {}", exit.in_words());
-    if exit.estimate.median > NESTED_EXIT {
-        fair(format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"))
-            .remedy("Page faults, devices and timers that trap are as slow here.")
-            .given()
-    } else {
-        good(found)
-    }
+    const SLOW: [&str; 2] = [
+        ", a slow VM exit: emulated, or forwarded by a nested hypervisor",
+        "Page faults, devices and timers that trap are as slow here.",
+    ];
+    of_row(summary, "entry/vm-exit", |exit| {
+        let is_slow = exit.estimate.median > NESTED_EXIT;
+        Some((format!("cpuid takes {}", exit.in_words()), is_slow.then_some(SLOW)))
+    })
 }
 
 fn reason(summary: &Summary, benchmark: &str) -> String {
@@ -475,61 +482,43 @@ mod tests {
     }
 
     #[test]
-    fn load_is_judged_by_the_number_of_processors() {
-        let state = |load: f64| {
-            let online = Fact::known(4_i64, "test");
-            judged("load", &[("cpu.online", online), ("load.before", Fact::known(load, "test"))]).state
+    fn facts_are_judged() {
+        let known = |value: f64| Fact::known(value, "test");
+        let list = |value: &str| Fact::known(vec![value.to_owned()], "test");
+        let clock = |used: &str, is_virtual: bool| {
+            vec![
+                ("run.clock", Fact::known(used, "why")),
+                ("hypervisor.present", Fact::known(is_virtual, "test")),
+            ]
         };
-        assert_eq!((state(0.9), state(1.1)), (State::Good, State::Fair));
-    }
-
-    #[test]
-    fn absent_refused_and_unreadable_differ() {
-        let state = |fact: Fact| judged("governor", &[("power.governor", fact)]);
-        assert_eq!(state(Fact::absent("no cpufreq")).state, State::Absent);
-        assert_eq!(state(Fact::unreadable("garbage")).state, State::Unreadable);
-        let refused = state(Fact::refused("Permission denied"));
-        assert_eq!((refused.state, refused.root.is_some()), (State::Refused, true));
-        assert_eq!(state(Fact::known("performance", "test")).state, State::Good);
-        assert_eq!(state(Fact::known("powersave", "test")).state, State::Fair);
-        assert_eq!(judged("governor", &[]).state, State::Unreadable);
-    }
-
-    #[test]
-    fn the_kernels_clock_is_poor_and_a_virtual_counter_fair() {
-        let clock_of = |used: &str, virtual_machine: bool| {
-            let present = Fact::known(virtual_machine, "test");
-            let facts = [("run.clock", Fact::known(used, "why")), ("hypervisor.present", present)];
-            judged("clock", &facts).state
-        };
-        assert_eq!(clock_of("CLOCK_MONOTONIC_RAW", false), State::Poor);
-        assert_eq!(clock_of("tsc", true), State::Fair);
-        assert_eq!(clock_of("tsc", false), State::Good);
-    }
-
-    #[test]
-    fn an_emulated_processor_is_poor() {
-        for (name, value, state) in [
-            ("hypervisor.layers", "QEMU TCG", State::Poor),
-            ("hypervisor.signatures", "TCGTCGTCGTCG", State::Poor),
-            ("hypervisor.layers", "KVM", State::Fair),
-        ] {
-            let fact = Fact::known(vec![value.to_owned()], "test");
-            assert_eq!(judged("hypervisor", &[(name, fact)]).state, state);
-        }
-    }
-
-    #[test]
-    fn time_that_was_taken_away_counts_against_what_there_was() {
-        let steal = |stolen: i64| {
-            let facts = [
-                ("cpu.online", Fact::known(2_i64, "test")),
-                ("steal.before", Fact::known(100_i64, "test")),
-                ("steal.after", Fact::known(100 + stolen, "test")),
-            ];
-            judged("steal", &facts).state
-        };
+        let load = |load: f64| vec![("cpu.online", known(4.0)), ("load.before", known(load))];
         // Two processors for ten seconds have 2000 ticks.
-        assert_eq!((steal(10), steal(30)), (State::Good, State::Poor));
+        let steal = |stolen: f64| {
+            let after = ("steal.after", known(100.0 + stolen));
+            vec![("cpu.online", known(2.0)), ("steal.before", known(100.0)), after]
+        };
+        let governor = |fact: Fact| vec![("power.governor", fact)];
+        for (check, facts, state) in [
+            ("load", load(0.9), State::Good),
+            ("load", load(1.1), State::Fair),
+            ("governor", governor(Fact::absent("no cpufreq")), State::Absent),
+            ("governor", governor(Fact::unreadable("garbage")), State::Unreadable),
+            ("governor", governor(Fact::refused("Permission denied")), State::Refused),
+            ("governor", governor(Fact::known("performance", "test")), State::Good),
+            ("governor", governor(Fact::known("powersave", "test")), State::Fair),
+            ("governor", vec![], State::Unreadable),
+            ("clock", clock("CLOCK_MONOTONIC_RAW", false), State::Poor),
+            ("clock", clock("tsc", true), State::Fair),
+            ("clock", clock("tsc", false), State::Good),
+            ("hypervisor", vec![("hypervisor.layers", list("QEMU TCG"))], State::Poor),
+            ("hypervisor", vec![("hypervisor.signatures", list("TCGTCGTCGTCG"))], State::Poor),
+            ("hypervisor", vec![("hypervisor.layers", list("KVM"))], State::Fair),
+            ("steal", steal(10.0), State::Good),
+            ("steal", steal(30.0), State::Poor),
+        ] {
+            let judged = judged(check, &facts);
+            assert_eq!(judged.state, state, "{check}: {facts:?}");
+            assert_eq!(judged.root.is_some(), state == State::Refused, "{check}: {facts:?}");
+        }
     }
 }
