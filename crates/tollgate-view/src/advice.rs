@@ -23,7 +23,8 @@ pub fn of(summary: &Summary) -> Vec<Advice> {
         return Vec::new();
     }
     const MORE_TIME: &str = "Give the run more --time, or reduce the machine's load.";
-    let disturbing = health::of_moment(summary.run).into_iter().filter(health::Check::disturbs);
+    let disturbing =
+        health::of_moment(summary.run).into_iter().filter(|check| check.judged.disturbance.is_some());
     let mut advice: Vec<Advice> = disturbing
         .map(|check| Advice {
             warning: format!("{}: {}", check.name, check.judged.found),

@@ -102,6 +102,7 @@ mod tests {
             root: None,
             fix,
             given: false,
+            disturbance: None,
         };
         let checks = vec![
             Check { name: "governor", judged: judged(State::Fair, Some(fix)) },

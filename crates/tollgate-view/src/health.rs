@@ -33,14 +33,9 @@ pub struct Judged {
     pub fix: Option<Fix>,
     /// Whether it is a property of this environment, which cannot be changed here.
     pub given: bool,
-}
-
-impl Check {
-    /// Whether it disturbs figures at the moment, which lowers the quality of a run.
-    pub(crate) fn disturbs(&self) -> bool {
-        let is_of_others = matches!(self.name, "load" | "pressure") && self.judged.state == State::Fair;
-        is_of_others || self.judged.state == State::Poor
-    }
+    /// The finding in a few words, if it disturbs figures at the moment, which lowers the quality of a run.
+    #[serde(skip)]
+    pub disturbance: Option<String>,
 }
 
 /// A command that changes a setting, and the one that undoes that.
@@ -112,7 +107,21 @@ pub fn checks(summary: &Summary) -> Vec<Check> {
 
 impl Judged {
     fn new(state: State, found: impl Into<String>) -> Self {
-        Self { state, found: found.into(), remedy: None, root: None, fix: None, given: false }
+        Self {
+            state,
+            found: found.into(),
+            remedy: None,
+            root: None,
+            fix: None,
+            given: false,
+            disturbance: None,
+        }
+    }
+
+    /// What disturbs figures, unless it is good.
+    fn disturbs(self, words: impl Into<String>) -> Self {
+        let disturbance = matches!(self.state, State::Fair | State::Poor).then(|| words.into());
+        Self { disturbance, ..self }
     }
 
     fn given(self) -> Self {
@@ -178,7 +187,8 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
     vec![
         of_number(facts, "processors", "cpu.allowed", |allowed| match allowed {
             one if one < 2.0 => poor("only one processor is allowed, and other work shares it")
-                .remedy("Allow a second one (taskset, cpuset, the virtual machine's size)."),
+                .remedy("Allow a second one (taskset, cpuset, the virtual machine's size).")
+                .disturbs("only one CPU, shared with other work"),
             several => good(format!("{several} allowed")),
         }),
         of_number(facts, "pinning", facts::CPU, |cpu| good(format!("stays on processor {cpu}"))),
@@ -190,15 +200,20 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
             let is_busy = others && load > BUSY * processors.unwrap_or(1.0);
             // Disturbed batches are discarded, and disturbed processes left out.
+            let among = figures::count(processors.unwrap_or(1.0) as usize, "CPU", "CPUs");
             good_unless(is_busy, State::Fair, found, "Stop other programs, and wait a minute.")
+                .disturbs(format!("load {load:.1} on {among}"))
         }),
         of_number(facts, "pressure", "pressure.cpu.before", |percent| {
             let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
             let remedy = "Stop other programs, or choose a quieter processor with --cpu.";
             good_unless(percent > PRESSED, State::Fair, found, remedy)
+                .disturbs(format!("tasks waited for a CPU {percent:.0} % of the time"))
         }),
         of_number(facts, "quota", "throttled.after", |_| match used_up(facts) {
-            Some(found) => poor(found).remedy("Raise the group's cpu.max (docker run --cpus)."),
+            Some(found) => poor(found)
+                .remedy("Raise the group's cpu.max (docker run --cpus).")
+                .disturbs("the CPU quota ran out"),
             None => good("not used up meanwhile"),
         }),
         of_number(facts, "steal", "steal.after", |_| match stolen(run) {
@@ -207,7 +222,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
                 let share = figures::percent(stolen);
                 let found = format!("{share} of the processors' time went to other guests meanwhile");
                 let remedy = "Measure when the host is quieter, or on one of your own.";
-                good_unless(stolen > STOLEN, State::Poor, found, remedy)
+                good_unless(stolen > STOLEN, State::Poor, found, remedy).disturbs(format!("steal {share}"))
             }
         }),
         check_of(facts, "clock", facts::CLOCK, |_| {
@@ -215,6 +230,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             if !facts::clock_is_tsc(facts) {
                 poor(format!("the kernel's clock; {source}"))
                     .remedy("The detection limit is higher; measure where the TSC can be read.")
+                    .disturbs("timed by the kernel's clock, not the TSC")
             } else if facts::flag(facts, "hypervisor.present") == Some(true) {
                 fair(format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
                     .remedy("Do not let the virtual machine be moved while it is measured.")
@@ -226,12 +242,13 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
         of_number(facts, "tracer", "process.tracer", |tracer| match tracer {
             0.0 => good("no process traces this one"),
             tracer => poor(format!("process {tracer} traces this one and may stop each system call"))
-                .remedy("Run without strace or a debugger."),
+                .remedy("Run without strace or a debugger.")
+                .disturbs("a tracer is attached"),
         }),
     ]
 }
 
-pub(crate) fn online(facts: &Facts) -> Option<f64> {
+fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
 }
 
@@ -240,7 +257,7 @@ pub(crate) fn used_up(facts: &Facts) -> Option<String> {
     Some(format!("the control group used up its processor time {times} times meanwhile"))
 }
 
-pub(crate) fn stolen(run: &Run) -> Option<f64> {
+fn stolen(run: &Run) -> Option<f64> {
     Some(grown(&run.facts, "steal")? / processor_ticks(run)?)
 }
 

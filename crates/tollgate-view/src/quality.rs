@@ -5,11 +5,11 @@ use std::fmt;
 use serde::Serialize;
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::stats::{self, median, quantile};
-use tollgate_output::figures::{count, percent};
+use tollgate_output::figures::percent;
 
-use crate::health;
+use crate::counts;
+use crate::health::{self, Check, State};
 use crate::summary::{Figures, Summary};
-use crate::{counts, facts};
 
 /// A grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,8 +36,6 @@ pub struct Quality {
     pub reasons: Vec<String>,
 }
 
-const QUOTA: &str = "the CPU quota ran out";
-
 /// The median range of the central 80 % of processes above which a run is fair, and poor.
 const RANGES: [f64; 2] = [0.05, 0.20];
 /// The median difference between the first and the second half of the processes, likewise.
@@ -57,8 +55,9 @@ pub fn of(summary: &Summary) -> Quality {
         return Quality { grade: Grade::Exact, reasons: counts::inexact(summary).into_iter().collect() };
     }
     // Two are shown, and this one causes all others.
-    let mut reasons: Vec<(Grade, String)> =
-        health::used_up(&summary.run.facts).map(|_| (Grade::Poor, QUOTA.to_owned())).into_iter().collect();
+    let (quota, disturbances): (Vec<Check>, Vec<Check>) =
+        health::of_moment(summary.run).into_iter().partition(|check| check.name == "quota");
+    let mut reasons: Vec<(Grade, String)> = quota.into_iter().filter_map(disturbance).collect();
     let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
         let Some(value) = value.filter(|value| *value > fair) else { return };
         reasons.push((if value > poor { Grade::Poor } else { Grade::Fair }, words(value)));
@@ -81,7 +80,7 @@ pub fn of(summary: &Summary) -> Quality {
     judge(Some(share), LEFT_OUT, &|_| {
         format!("{} of {} processes disturbed, left out", left_out.disturbed, left_out.of)
     });
-    reasons.extend(disturbances(summary));
+    reasons.extend(disturbances.into_iter().filter_map(disturbance));
     reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
     let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);
     Quality { grade, reasons: reasons.into_iter().map(|(_, reason)| reason).collect() }
@@ -102,26 +101,9 @@ fn drift(figures: &Figures) -> Option<f64> {
     Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
-fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
-    let (run, facts) = (summary.run, &summary.run.facts);
-    let number = |name: &str| facts::number(facts, name).unwrap_or_default();
-    let disturbing =
-        health::of_moment(run).into_iter().filter(|check| check.disturbs() && check.name != "quota");
-    disturbing.map(move |check| match check.name {
-        "load" => {
-            let processors = count(health::online(facts).unwrap_or(1.0) as usize, "CPU", "CPUs");
-            (Grade::Fair, format!("load {:.1} on {processors}", number("load.before")))
-        }
-        "pressure" => (
-            Grade::Fair,
-            format!("tasks waited for a CPU {:.0} % of the time", number("pressure.cpu.before")),
-        ),
-        "steal" => (Grade::Poor, format!("steal {}", percent(health::stolen(run).unwrap_or_default()))),
-        "processors" => (Grade::Poor, "only one CPU, shared with other work".to_owned()),
-        "clock" => (Grade::Poor, "timed by the kernel's clock, not the TSC".to_owned()),
-        "tracer" => (Grade::Poor, "a tracer is attached".to_owned()),
-        _ => (Grade::Poor, check.judged.found),
-    })
+fn disturbance(check: Check) -> Option<(Grade, String)> {
+    let grade = if check.judged.state == State::Poor { Grade::Poor } else { Grade::Fair };
+    Some((grade, check.judged.disturbance?))
 }
 
 impl fmt::Display for Grade {
