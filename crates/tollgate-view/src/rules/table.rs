@@ -36,8 +36,13 @@ const fn medians(slow: &'static str, fast: &'static str, text: &'static str) -> 
     Pair { slow, fast, least: None, text }
 }
 
-const fn cost(pair: Pair, usual: f64, cause: &'static str, action: &'static str) -> Cost {
-    Cost { pair, usual, cause, otherwise: "", action, also: None }
+/// The rows, the least ratio and the usual one, and the texts.
+const fn cost(
+    [slow, fast]: [&'static str; 2],
+    [least, usual]: [f64; 2],
+    [text, cause, action]: [&'static str; 3],
+) -> Cost {
+    Cost { pair: pair(slow, fast, least, text), usual, cause, otherwise: "", action, also: None }
 }
 
 /// Of each group, the first that applies.
@@ -45,89 +50,72 @@ pub(super) const COSTS: &[&[Cost]] = &[
     // It does not describe other gates: its handler reads the local APIC since Linux 6.7, in a guest a VM exit.
     &[Cost {
         otherwise: "gate, stack switch and IRET",
-        ..cost(pair("entry/int80", BASELINE, 2.5, "INT 80h {times} a call"), 1.5, "", "use SYSCALL")
+        ..cost(["entry/int80", BASELINE], [2.5, 1.5], ["INT 80h {times} a call", "", "use SYSCALL"])
     }],
     &[Cost {
         otherwise: "the hypervisor handles it",
         ..cost(
-            pair("entry/vm-exit", BASELINE, 5.0, "VM exit {slow}, {times} a call"),
-            20.0,
-            "",
-            "fewer timers, IPIs and device writes",
+            ["entry/vm-exit", BASELINE],
+            [5.0, 20.0],
+            ["VM exit {slow}, {times} a call", "", "fewer timers, IPIs and device writes"],
         )
     }],
     &[Cost {
         otherwise: "one fault a page",
         also: Some(("traps/fresh-page{by=populate}", ", MAP_POPULATE ")),
         ..cost(
-            pair("traps/minor-fault{page=4k}", "traps/fresh-page{by=huge}", 1.5, "Page fault {slow}"),
-            4.0,
-            "",
-            "in huge pages {fast}",
+            ["traps/minor-fault{page=4k}", "traps/fresh-page{by=huge}"],
+            [1.5, 4.0],
+            ["Page fault {slow}", "", "in huge pages {fast}"],
         )
     }],
     &[cost(
-        pair(
-            "processes/switch{by=futex, placement=other-cpu}",
-            "processes/switch{by=futex, placement=same-cpu}",
-            1.5,
+        ["processes/switch{by=futex, placement=other-cpu}", "processes/switch{by=futex, placement=same-cpu}"],
+        [1.5, 2.0],
+        [
             "Wake-up on another CPU {slow}, {times} the same",
-        ),
-        2.0,
-        "IPI and idle exit",
-        "keep threads that talk together",
+            "IPI and idle exit",
+            "keep threads that talk together",
+        ],
     )],
     &[cost(
-        pair(
-            "files/read{block=4k, state=uncached}",
-            "files/read{block=4k, state=cached}",
-            3.0,
+        ["files/read{block=4k, state=uncached}", "files/read{block=4k, state=cached}"],
+        [3.0, 100.0],
+        [
             "Uncached 4 KiB read {slow}, {times} a cached one",
-        ),
-        100.0,
-        "waits for {device}",
-        "read ahead, or many at once by io_uring",
+            "waits for {device}",
+            "read ahead, or many at once by io_uring",
+        ],
     )],
     &[cost(
-        pair("files/fsync", "files/open", 10.0, "fsync {slow}, {times} an open"),
-        50.0,
-        "flushes {device}",
-        "group writes, one fsync for many",
+        ["files/fsync", "files/open"],
+        [10.0, 50.0],
+        ["fsync {slow}, {times} an open", "flushes {device}", "group writes, one fsync for many"],
     )],
     &[
         cost(
-            pair(
-                "memory/neighbour{distance=8}",
-                "memory/neighbour{distance=128}",
-                2.0,
+            ["memory/neighbour{distance=8}", "memory/neighbour{distance=128}"],
+            [2.0, 8.0],
+            [
                 "False sharing: stores in one line {times} slower",
-            ),
-            8.0,
-            "the line moves between cores",
-            "keep them 128 bytes apart",
+                "the line moves between cores",
+                "keep them 128 bytes apart",
+            ],
         ),
         cost(
-            pair(
-                "memory/pingpong{protocol=store}",
-                "memory/latency{kib=16, page=4k}",
-                2.0,
+            ["memory/pingpong{protocol=store}", "memory/latency{kib=16, page=4k}"],
+            [2.0, 50.0],
+            [
                 "A line from another core {slow}, {times} an L1 hit",
-            ),
-            50.0,
-            "the line moves between cores",
-            "keep data per CPU, no shared counters",
+                "the line moves between cores",
+                "keep data per CPU, no shared counters",
+            ],
         ),
     ],
     &[cost(
-        pair(
-            "memory/latency{kib=131072, page=4k}",
-            "memory/latency{kib=131072, page=2m}",
-            1.2,
-            "Random loads in 128 MiB take {slow}",
-        ),
-        1.5,
-        "TLB misses",
-        "huge pages {fast} (madvise)",
+        ["memory/latency{kib=131072, page=4k}", "memory/latency{kib=131072, page=2m}"],
+        [1.2, 1.5],
+        ["Random loads in 128 MiB take {slow}", "TLB misses", "huge pages {fast} (madvise)"],
     )],
 ];
 
