@@ -30,6 +30,33 @@ mod tests {
     use super::*;
     use crate::machines::MACHINES;
 
+    #[test]
+    fn a_word_of_another_version_is_refused() {
+        for (name, parameter) in [
+            ("entry/libc", "by"),
+            ("entry/short-call", "call"),
+            ("locks/killed", "at"),
+            ("locks/footprint", "part"),
+            ("locks/handover", "cpus"),
+            ("locks/producer-consumer", "cpus"),
+            ("memory/atomic", "op"),
+            ("memory/shootdown", "call"),
+            ("processes/switch", "by"),
+            ("processes/switch", "placement"),
+            ("traps/fresh-page", "by"),
+            ("traps/return", "calls"),
+            ("traps/return", "fault"),
+        ] {
+            let benchmark = find(name).expect(name);
+            let mut case = (benchmark.cases)(&Topology::default()).remove(0);
+            let known = case.insert(parameter.to_owned(), "another".into());
+            assert!(known.is_some(), "{name} has no {parameter}");
+            let Kind::Instance(make) = benchmark.kind else { panic!("{name}") };
+            let made = make((benchmark.timed)(&case), &case, &mut tollgate_engine::Context::here());
+            assert!(made.is_err(), "{name}: {parameter}");
+        }
+    }
+
     /// A run answers group by group, and `list` names them in this order.
     #[test]
     fn benchmarks_without_company_are_the_last_of_their_suite() {
