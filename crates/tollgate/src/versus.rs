@@ -114,10 +114,10 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
 
 /// Says which commands execute one file with equal arguments, by mistake or to see what equal sides show.
 fn say_equal(commands: &Commands) {
-    let is_for_a_shell = |line: &str| line.contains(|c: char| "'\"`;|&<>()$*?[]{}~#\\\n=".contains(c));
-    let words = |(_, command): &(_, Command)| match is_for_a_shell(&command.line) {
-        true => vec![],
-        false => command.line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+    let is_for_a_shell = |line: &str| line.contains(|c: char| "|&;<>()$`\\*?[]{}~#=!\n".contains(c));
+    let words = |(_, command): &(_, Command)| {
+        let line = Some(command.line.as_str()).filter(|line| !is_for_a_shell(line));
+        line.and_then(|line| tollgate_os::words::split(line).ok()).unwrap_or_default()
     };
     for pair in equal::commands(&commands.all.iter().map(words).collect::<Vec<_>>()) {
         let [one, other] = pair.map(versus::letter);

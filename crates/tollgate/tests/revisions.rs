@@ -230,5 +230,9 @@ fn equal_commands_are_said() {
         String::from_utf8_lossy(&output.stderr).contains("A and B execute one file with equal arguments")
     };
     assert!(said(&["true a", &format!("{copy}  a")]));
-    assert!(!said(&["true a", "true b"]) && !said(&["true", "sleep 0"]) && !said(&["true 'a'", "true 'a'"]));
+    assert!(
+        !said(&["true a", "true b"])
+            && !said(&["true", "sleep 0"])
+            && !said(&["true > /dev/null", "true > /dev/null"])
+    );
 }

@@ -14,6 +14,7 @@ use tollgate_engine::interrupt;
 use tollgate_model::text::excerpt;
 
 use self::builds::{Builder, Recipe};
+use self::equal::Executed;
 use self::git::{Repository, Tree};
 use crate::args::ShowFormat;
 use crate::args::versus::VersusArgs;
@@ -112,11 +113,12 @@ pub fn built(args: &VersusArgs, asked: Vec<Side>) -> Result<Revisions, Failure> 
 
 fn same_source(one: &str, other: &str, is_working_tree: bool) -> String {
     let [one, other] = [excerpt(one), excerpt(other)];
-    match is_working_tree {
-        true => format!(
+    if is_working_tree {
+        format!(
             "the working tree has the files of {one}, and no change to compare; name another revision, such as --rev {one}~1"
-        ),
-        false => format!("{one} and {other} have the same files, so each would be compared with itself"),
+        )
+    } else {
+        format!("{one} and {other} have the same files, so each would be compared with itself")
     }
 }
 
@@ -128,15 +130,13 @@ impl Revisions {
     pub fn are_equal(&self, args: &VersusArgs) -> Result<bool, Failure> {
         let line = args.commands.first().map_or("", String::as_str);
         let of = |at: usize| match self.benches.get(at) {
-            Some(program) => equal::of_program(&self.sides[at].directory, program),
-            None => equal::of_command(&self.sides[at].directory, line),
+            Some(program) => Executed::of_program(&self.sides[at].directory, program),
+            None => Executed::of_command(&self.sides[at].directory, line),
         };
         let Some(base) = of(0) else { return Ok(false) };
-        let equal: Vec<&Side> = (1..self.sides.len())
-            .filter(|at| of(*at).as_ref() == Some(&base))
-            .map(|at| &self.sides[at])
-            .collect();
-        let files = base.named.keys().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let is_equal = |at: &usize| of(*at).is_some_and(|other| base.is_equal(&other));
+        let equal: Vec<&Side> = (1..self.sides.len()).filter(is_equal).map(|at| &self.sides[at]).collect();
+        let files = base.named.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         let names: Vec<&str> = std::iter::once(&self.sides[0])
             .chain(equal.iter().copied())
             .map(|side| side.name.as_str())
@@ -156,7 +156,7 @@ impl Revisions {
                 "schema": 1,
                 "verdict": "same file",
                 "revisions": self.sides.iter().map(|side| &side.name).collect::<Vec<_>>(),
-                "files": base.named.keys().collect::<Vec<_>>(),
+                "files": base.named,
             }))?,
             ShowFormat::Csv | ShowFormat::Svg => say::say(&format!("{sentence}; nothing was measured")),
         }

@@ -1,56 +1,83 @@
 //! Whether two builds execute the same files.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The files that a command executes, by their paths in the build.
-#[derive(Debug, PartialEq, Eq)]
+use tollgate_os::paths::open_regular;
+use tollgate_os::programs;
+
+/// The files of a build that a command executes.
+#[derive(Debug)]
 pub struct Executed {
-    /// Those that the command names.
-    pub named: BTreeMap<PathBuf, Content>,
-    /// Shared libraries of the build.
-    libraries: BTreeMap<PathBuf, Content>,
+    directory: PathBuf,
+    /// Those that the command names, by their paths in the build.
+    pub named: BTreeSet<PathBuf>,
+    /// Shared libraries anywhere in the build: a program may load one by a path that it computes.
+    libraries: BTreeSet<PathBuf>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content(Vec<u8>);
-
-/// More bytes are not compared but measured.
-const MOST: u64 = 1 << 30;
-/// Entries of a build that are looked at for shared libraries.
+/// More entries of a build are not looked through for shared libraries.
 const MOST_ENTRIES: usize = 1_000_000;
 const ELF: &[u8] = b"\x7fELF";
+const PART: usize = 1 << 16;
 
-/// The files that a command names by `{dir}/PATH`. `None` if the build has more part in it than files that are known: a directory, a
-/// script, or no program.
-pub fn of_command(directory: &Path, line: &str) -> Option<Executed> {
-    let mut named = BTreeMap::new();
-    for part in line.split("{dir}").skip(1) {
-        let end = part
-            .find(|c: char| c.is_whitespace() || "'\"`;|&<>()$*?[]{}\\=,:".contains(c))
-            .unwrap_or(part.len());
-        let path = PathBuf::from(part[..end].strip_prefix('/')?);
-        let content = content(&directory.join(&path))?;
-        named.insert(path, content);
+impl Executed {
+    /// The files that a command names by `{dir}/PATH`. `None` if more of the build may have part in it than is known: a directory, a
+    /// script, or no program.
+    pub fn of_command(directory: &Path, line: &str) -> Option<Self> {
+        let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()$*?[]{}\\=,:".contains(c);
+        let path = |part: &str| {
+            let end = part.find(ends).unwrap_or(part.len());
+            Some(PathBuf::from(part[..end].strip_prefix('/')?))
+        };
+        let named: Option<BTreeSet<PathBuf>> = line.split("{dir}").skip(1).map(path).collect();
+        Self::of_files(directory, named?)
     }
-    of_files(directory, named)
+
+    /// The files of a program of a build.
+    pub fn of_program(directory: &Path, program: &Path) -> Option<Self> {
+        let path = program.strip_prefix(directory).ok()?;
+        Self::of_files(directory, BTreeSet::from([path.to_owned()]))
+    }
+
+    fn of_files(directory: &Path, named: BTreeSet<PathBuf>) -> Option<Self> {
+        let (mut has_program, mut is_known) = (false, true);
+        for path in &named {
+            let found = fs::metadata(directory.join(path)).ok().filter(fs::Metadata::is_file)?;
+            if found.permissions().mode() & 0o111 != 0 {
+                has_program = true;
+                is_known &= begins_as_elf(&directory.join(path));
+            }
+        }
+        let libraries = (has_program && is_known).then(|| libraries(directory))??;
+        Some(Self { directory: directory.to_owned(), named, libraries })
+    }
+
+    /// Whether both consist of the same files, with equal bytes.
+    pub fn is_equal(&self, other: &Self) -> bool {
+        let is_one =
+            |path: &PathBuf| have_equal_bytes(&self.directory.join(path), &other.directory.join(path));
+        let [own, theirs] = [self, other].map(|one| (&one.named, &one.libraries));
+        own == theirs && self.named.iter().chain(&self.libraries).all(is_one)
+    }
 }
 
-/// The numbers of two commands without anything for a shell that execute one file with equal arguments, by their words.
+/// The numbers of two commands that execute one file with equal arguments, by their words.
 pub fn commands(all: &[Vec<String>]) -> Vec<[usize; 2]> {
-    let program = |words: &[String]| tollgate_os::programs::find(words.first()?);
+    let program = |words: &[String]| programs::find(words.first()?);
     pairs(all.len(), |one, other| {
         let [one, other] = [&all[one], &all[other]];
-        one.get(1..) == other.get(1..)
-            && program(one).zip(program(other)).is_some_and(|(one, other)| are_one(&one, &other))
+        let have_one_program = || Some(have_equal_bytes(&program(one)?, &program(other)?));
+        one.get(1..) == other.get(1..) && have_one_program() == Some(true)
     })
 }
 
 /// The numbers of two builds that are one file.
 pub fn builds(all: &[PathBuf]) -> Vec<[usize; 2]> {
-    pairs(all.len(), |one, other| are_one(&all[one], &all[other]))
+    pairs(all.len(), |one, other| have_equal_bytes(&all[one], &all[other]))
 }
 
 fn pairs(number: usize, are_equal: impl Fn(usize, usize) -> bool) -> Vec<[usize; 2]> {
@@ -58,63 +85,47 @@ fn pairs(number: usize, are_equal: impl Fn(usize, usize) -> bool) -> Vec<[usize;
     (1..number).filter_map(first).collect()
 }
 
-/// Whether two paths lead to one file, or to files that are equal to the byte.
-fn are_one(one: &Path, other: &Path) -> bool {
-    one == other || content(one).is_some_and(|bytes| Some(bytes) == content(other))
+fn begins_as_elf(path: &Path) -> bool {
+    let mut beginning = [0; ELF.len()];
+    open_regular(path).is_ok_and(|mut file| file.read_exact(&mut beginning).is_ok()) && beginning == ELF
 }
 
-/// The files of a program of the build.
-pub fn of_program(directory: &Path, program: &Path) -> Option<Executed> {
-    let path = program.strip_prefix(directory).ok()?.to_owned();
-    of_files(directory, BTreeMap::from([(path, content(program)?)]))
-}
-
-fn of_files(directory: &Path, named: BTreeMap<PathBuf, Content>) -> Option<Executed> {
-    let is_known = |(path, content): (&PathBuf, &Content)| {
-        let is_program = is_executable(&directory.join(path));
-        !is_program || content.0.starts_with(ELF)
+fn have_equal_bytes(one: &Path, other: &Path) -> bool {
+    let equal = || {
+        let [one, other] = [open_regular(one).ok()?, open_regular(other).ok()?];
+        let length = one.metadata().ok()?.len();
+        if length != other.metadata().ok()?.len() {
+            return Some(false);
+        }
+        let (mut one, mut other) = (one.take(length), other.take(length));
+        let [mut part, mut beside] = [(); 2].map(|()| Vec::with_capacity(PART));
+        loop {
+            part.clear();
+            beside.clear();
+            one.by_ref().take(PART as u64).read_to_end(&mut part).ok()?;
+            other.by_ref().take(PART as u64).read_to_end(&mut beside).ok()?;
+            if part != beside || part.is_empty() {
+                return Some(part == beside);
+            }
+        }
     };
-    let has_program = named
-        .iter()
-        .any(|(path, content)| is_executable(&directory.join(path)) && content.0.starts_with(ELF));
-    if !has_program || !named.iter().all(is_known) {
-        return None;
-    }
-    Some(Executed { libraries: libraries(directory)?, named })
+    equal().unwrap_or(false)
 }
 
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
-}
-
-fn content(path: &Path) -> Option<Content> {
-    let file = File::open(path).ok()?;
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() > MOST {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes).ok()?;
-    Some(Content(bytes))
-}
-
-/// Shared libraries anywhere in the build, which a program may load by a path that it computes.
-fn libraries(directory: &Path) -> Option<BTreeMap<PathBuf, Content>> {
-    let mut found = BTreeMap::new();
+fn libraries(directory: &Path) -> Option<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
     let mut left = vec![directory.to_owned()];
     let mut seen = 0;
     while let Some(next) = left.pop() {
         for entry in fs::read_dir(&next).ok()? {
             let entry = entry.ok()?;
             seen += 1;
-            let kind = entry.file_type().ok()?;
-            let name = entry.file_name();
+            let (kind, name) = (entry.file_type().ok()?, entry.file_name());
             let name = name.to_string_lossy();
             if kind.is_dir() {
                 left.push(entry.path());
             } else if kind.is_file() && (name.ends_with(".so") || name.contains(".so.")) {
-                found.insert(entry.path().strip_prefix(directory).ok()?.to_owned(), content(&entry.path())?);
+                found.insert(entry.path().strip_prefix(directory).ok()?.to_owned());
             }
         }
         if seen > MOST_ENTRIES {
@@ -126,8 +137,6 @@ fn libraries(directory: &Path) -> Option<BTreeMap<PathBuf, Content>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn build(files: &[(&str, &[u8], u32)]) -> tempfile::TempDir {
@@ -146,8 +155,8 @@ mod tests {
         let tool = ("bin/tool", &b"\x7fELF1"[..], 0o755);
         let base = build(&[tool, ("data", b"1", 0o644), ("lib/libx.so.1", b"\x7fELF", 0o644)]);
         let same = |other: &tempfile::TempDir, line: &str| {
-            let [base, other] = [&base, other].map(|one| of_command(one.path(), line));
-            base.is_some() && base == other
+            let [base, other] = [&base, other].map(|one| Executed::of_command(one.path(), line));
+            base.zip(other).is_some_and(|(base, other)| base.is_equal(&other))
         };
         let line = "'{dir}/bin/tool' < {dir}/data; {dir}/bin/tool -n";
         let equal = build(&[
@@ -185,8 +194,8 @@ mod tests {
             "{dir}/tool {dir}/run.sh",
             "tool",
         ] {
-            assert_eq!(of_command(one.path(), line), None, "{line}");
+            assert!(Executed::of_command(one.path(), line).is_none(), "{line}");
         }
-        assert!(of_program(one.path(), &one.path().join("tool")).is_some());
+        assert!(Executed::of_program(one.path(), &one.path().join("tool")).is_some());
     }
 }
