@@ -173,6 +173,11 @@ fn a_side_against_itself_and_what_is_no_revision_are_refused() {
     let sentence = repository.refusal(&["--rev", "main", TOOL]);
     assert!(sentence.contains("neither Cargo.toml nor go.mod"), "{sentence}");
     assert_eq!((repository.builds(), repository.kept().len()), (0, 0));
+    let spaced = repository
+        .command(&["--rev", "main", TOOL])
+        .env("XDG_CACHE_HOME", repository.home.path().join("a b"))
+        .output();
+    assert!(String::from_utf8_lossy(&spaced.expect("started").stderr).contains("without spaces"));
     let outside = repository
         .command(&["--rev", "main", TOOL])
         .current_dir(repository.home.path())

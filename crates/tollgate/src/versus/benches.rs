@@ -57,10 +57,6 @@ pub fn execute(
     let programs = paths.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
     let programs =
         programs.map_err(|why| Failure::input(format!("the working directory: {}", plainly(&why))))?;
-    for pair in revisions::equal::builds(&programs) {
-        let [one, other] = pair.map(|at| excerpt(&names[at]));
-        say::say(&format!("{one} and {other} are one file, equal to the byte: it is compared with itself"));
-    }
     let kept = programs.iter().zip(&names).map(|(program, name)| kept(program, name, &harness)).collect();
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
@@ -69,7 +65,21 @@ pub fn execute(
     } else {
         timed(args, &builds, &patterns, control, began)?
     };
+    if !args.result.quiet {
+        say_equal(&builds);
+    }
     Ok((executed, kept))
+}
+
+/// Says which builds are copies of one file, as when a build was not made anew.
+fn say_equal(builds: &Builds) {
+    let programs: Vec<PathBuf> = builds.all().iter().map(|build| build.program.clone()).collect();
+    for pair in revisions::equal::builds(&programs) {
+        let [one, other] = pair.map(|at| excerpt(&builds.all()[at].name));
+        say::say(&format!(
+            "{one} and {other} are one file, equal to the byte, so they can differ only by chance"
+        ));
+    }
 }
 
 /// Shows how a bench of a kept comparison of builds compares, and the requests of an iteration to the kernel in each build.

@@ -122,6 +122,13 @@ impl Builder {
             .ok_or_else(|| Failure::input("--rev keeps builds in $XDG_CACHE_HOME or ~/.cache; set HOME"))?;
         let path = path.join("tollgate/builds");
         let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()));
+        let is_plain = |c: char| c.is_alphanumeric() || "/._+-@".contains(c);
+        if !path.to_str().is_some_and(|path| path.chars().all(is_plain)) {
+            return Err(wrong(
+                "builds need a path that a shell takes as one word; set XDG_CACHE_HOME to one without spaces"
+                    .to_owned(),
+            ));
+        }
         let directory = Directory::create(&path, Mode::RWXU).map_err(|why| wrong(why.to_string()))?;
         let place =
             TrustedDirectory::open(directory.path()).map_err(|why| Failure::input(why.to_string()))?;
@@ -182,6 +189,7 @@ impl Builder {
         command
             .env("CARGO_TARGET_DIR", source.join("target"))
             .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE");
         let _ = fs::remove_file(&log);
         let ended = attend(&mut command, LIMIT, &|| interrupt::requested().is_some());

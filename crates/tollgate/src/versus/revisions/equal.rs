@@ -75,9 +75,9 @@ pub fn commands(all: &[Vec<String>]) -> Vec<[usize; 2]> {
     })
 }
 
-/// The numbers of two builds that are one file.
+/// The numbers of two builds that are copies of one file.
 pub fn builds(all: &[PathBuf]) -> Vec<[usize; 2]> {
-    pairs(all.len(), |one, other| have_equal_bytes(&all[one], &all[other]))
+    pairs(all.len(), |one, other| all[one] != all[other] && have_equal_bytes(&all[one], &all[other]))
 }
 
 fn pairs(number: usize, are_equal: impl Fn(usize, usize) -> bool) -> Vec<[usize; 2]> {

@@ -73,7 +73,8 @@ impl Repository {
             "-c",
             "core.hooksPath=/dev/null",
         ]);
-        command.args(words);
+        // A split index would have its larger part in the repository.
+        command.args(["-c", "core.splitIndex=false"]).args(words);
         command.env("GIT_INDEX_FILE", self.own.path().join("index"));
         command.env("GIT_OBJECT_DIRECTORY", self.own.path().join("objects"));
         command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
