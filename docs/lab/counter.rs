@@ -1,7 +1,7 @@
 //! Two threads of control add to one counter, 2000 times each: with a lock around it, and without.
 //!
 //! A load, an addition and a store are not one step: where the timer takes the processor between them, the other thread's additions
-//! are lost. What is printed is how many.
+//! are lost. It prints how many.
 
 #![no_std]
 #![no_main]

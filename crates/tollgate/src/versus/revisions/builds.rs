@@ -1,6 +1,7 @@
 //! Builds of trees in the cache directory (XDG Base Directory Specification), which are kept by what was built, how, and with which tools.
 
 use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use tollgate_engine::interrupt;
 use tollgate_engine::versus::NotCompared;
 use tollgate_model::text::{first_line, plainly};
-use tollgate_os::paths::Directory;
+use tollgate_os::paths::{Directory, read_regular};
 use tollgate_os::private::TrustedDirectory;
 use tollgate_os::tool::attend;
 
@@ -26,6 +27,7 @@ const SOURCE: &str = "source";
 const LOG: &str = "log";
 /// Cargo's messages about a build of benches, in the build.
 const MESSAGES: &str = ".tollgate-messages";
+const MOST_MESSAGES: u64 = 64 << 20;
 /// The program of benches that `go test -c` makes, in the build.
 const GO_BENCHES: &str = "bench.test";
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -67,8 +69,8 @@ impl Recipe {
 
     /// The program of benches in a build.
     pub fn bench_of(directory: &Path) -> Result<PathBuf, String> {
-        let messages = fs::read_to_string(directory.join(MESSAGES)).unwrap_or_default();
-        let mut programs = benches(&messages);
+        let messages = read_regular(&directory.join(MESSAGES), MOST_MESSAGES).unwrap_or_default();
+        let mut programs = benches(&String::from_utf8_lossy(&messages));
         if directory.join(GO_BENCHES).is_file() {
             programs.push((GO_BENCHES.to_owned(), GO_BENCHES.into()));
         }
@@ -193,7 +195,7 @@ impl Builder {
             .env_remove("GIT_INDEX_FILE");
         let _ = fs::remove_file(&log);
         let ended = attend(&mut command, LIMIT, &|| interrupt::requested().is_some());
-        let said = fs::read(&log).unwrap_or_default();
+        let said = end_of_file(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
         interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
         let ended = ended.map_err(|why| Failure::input(format!("`{}`: {}", recipe.line, plainly(&why))))?;
@@ -269,6 +271,16 @@ fn shell(line: &str) -> Command {
     command
 }
 
+/// The last bytes of a file, more than are shown.
+fn end_of_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(2 * SHOWN as u64)))?;
+    let mut said = Vec::new();
+    file.take(2 * SHOWN as u64).read_to_end(&mut said)?;
+    Ok(said)
+}
+
 /// The last whole lines of a text.
 fn end_of(said: &[u8]) -> String {
     let end = &said[said.len().saturating_sub(SHOWN)..];
@@ -311,5 +323,8 @@ mod tests {
         let end = end_of(long.as_bytes());
         assert!(end.len() <= SHOWN && end.lines().all(|line| line == "a line of some letters"), "{end}");
         assert_eq!(end_of(&[b'x'; 5000]).len(), SHOWN);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &long).unwrap();
+        assert_eq!(end_of(&end_of_file(file.path()).unwrap()), end);
     }
 }
