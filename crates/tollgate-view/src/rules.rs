@@ -1,5 +1,5 @@
 //! The sentences about a run: what is expensive on this machine and how to avoid it, and findings that several rows make together.
-//! Most are a row of [`table`]; those of three rows and more are functions in [`several`].
+//! Most are a row of `table`; those of three rows and more are functions in `several`.
 //!
 //! A figure is used only with its uncertainty: a ratio of two rows only if their intervals are disjoint, with as many digits as
 //! both intervals support, and as a bound if the fast side is below its detection limit.
