@@ -3,7 +3,7 @@
 use crate::support::Random;
 use tollgate_model::stats::{Layouts, Verdict};
 
-/// What layouts alone do to a time.
+/// The changes of a time by layouts alone.
 struct Kind {
     name: &'static str,
     /// Returns the factor of a layout.
@@ -23,7 +23,7 @@ const KINDS: [Kind; 6] = [
     Kind { name: "10 % more, in half", draw: |random| if random.chance(0.5) { 1.1 } else { 1.0 } },
 ];
 
-/// What is left in the median of one layout's executions.
+/// The spread that stays in the median of one layout's executions.
 const MEASURED: f64 = 0.001;
 /// All looks at one comparison together.
 const CONFIDENCE: f64 = 0.999;

@@ -223,7 +223,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What the parts of a call differ by: on a processor, asleep, waiting for a disk, ready to run, and unknown.
+/// The differences of the parts of a call: on a processor, asleep, waiting for a disk, ready to run, and unknown.
 fn differences(call: &Difference) -> [i64; 5] {
     let of =
         |parts: Parts| [parts.on_cpu_ns, parts.sleep_ns, parts.disk_ns, parts.runqueue_ns, parts.unknown_ns];

@@ -118,7 +118,7 @@ impl Judged {
         }
     }
 
-    /// What disturbs figures, unless it is good.
+    /// Its disturbance of figures, unless it is good.
     fn disturbs(self, words: impl Into<String>) -> Self {
         let disturbance = matches!(self.state, State::Fair | State::Poor).then(|| words.into());
         Self { disturbance, ..self }

@@ -301,7 +301,7 @@ fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured(
             assert!(row["detection_limit"].is_null(), "a thread takes memory: {row}");
             let [low, high] = ["ci_low", "ci_high"].map(|end| row[end].as_f64().expect("an interval"));
             let found = free_memory_of_a_thread();
-            // What other programs free and take in between is in both.
+            // Both include memory that other programs free and take in between.
             assert!(found > low / 2.0 && found < high * 2.0, "{found} bytes, and {row}");
         }
         _ => assert_eq!(row["status"], "skipped", "{row}"),

@@ -190,7 +190,7 @@ mod tests {
             let batches = own.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
             batches[0].work as i64
         };
-        // What is shared with this process is accounted by its sharers, which other tests start and end meanwhile: up to 100 MiB either way.
+        // Memory shared with this process is accounted by its sharers, which other tests start and end meanwhile: up to 100 MiB either way.
         let grows_by = |memory, mib: std::ops::Range<i64>| {
             let grown = grown(memory) >> 20;
             assert!(mib.contains(&grown), "{grown} MiB");

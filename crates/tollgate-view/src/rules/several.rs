@@ -132,7 +132,7 @@ fn spawned<'a>(summary: &'a Summary) -> Option<(f64, Vec<Row<'a>>, String)> {
     Some((largest, found().flat_map(|(_, rows)| *rows).collect(), action))
 }
 
-/// What fork takes more for each MiB that its caller has written in pages of this size, if it does.
+/// The additional time of fork for each MiB that its caller has written in pages of this size, if there is one.
 fn for_each_mib<'a>(summary: &'a Summary, forked: Known, mib: u32, page: &str) -> Option<(String, Row<'a>)> {
     let pattern = format!("processes/fork{{dirty_mib={mib}, page={page}, until=exited}}");
     let grown = known(summary, &pattern)?;

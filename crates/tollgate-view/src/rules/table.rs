@@ -45,7 +45,7 @@ const fn cost(
     Cost { pair: pair(slow, fast, least, text), usual, cause, otherwise: "", action, also: None }
 }
 
-/// Of each group, the first that applies.
+/// The first that applies in each group counts.
 pub(super) const COSTS: &[&[Cost]] = &[
     // It does not describe other gates: its handler reads the local APIC since Linux 6.7, in a guest a VM exit.
     &[Cost {

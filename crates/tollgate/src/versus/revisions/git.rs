@@ -159,7 +159,7 @@ impl Repository {
     }
 }
 
-/// What it said if it succeeded, without the newline at its end; or what it said if it failed.
+/// Its output without the newline at its end, as an error if it failed.
 fn run(command: &mut Command) -> Result<Result<String, String>, Failure> {
     let ended =
         attend(command, LIMIT, &|| interrupt::requested().is_some()).map_err(|why| match why.kind() {
