@@ -118,7 +118,7 @@ impl Times {
         times.times.is_finite().then_some(times)
     }
 
-    /// The same for any intervals.
+    /// Their intervals may overlap.
     pub fn of_medians(slow: Row, fast: Row) -> Option<Self> {
         let times = slow.median() / fast.figures.bounded();
         let is_bound = fast.figures.below.is_some();
