@@ -213,8 +213,13 @@ impl Builder {
     /// Removes the builds that were used longest ago.
     pub fn forget_old(&self) {
         let entries = fs::read_dir(self.place.path()).into_iter().flatten().flatten();
+        // Only names that `build` gives.
+        let is_build = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            path.is_dir() && name.len() >= 40 && name.iter().all(u8::is_ascii_hexdigit)
+        };
         let others =
-            entries.map(|entry| entry.path()).filter(|path| path.is_dir() && !self.own.contains(path));
+            entries.map(|entry| entry.path()).filter(|path| is_build(path) && !self.own.contains(path));
         let used = |path: &PathBuf| path.metadata().and_then(|found| found.modified()).ok();
         let mut others: Vec<_> = others.map(|path| (used(&path), path)).collect();
         others.sort_unstable();
