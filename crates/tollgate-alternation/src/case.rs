@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use tollgate_statistics::{Neighbours, Verdict, median, neighbours, settled_interval};
+use tollgate_statistics::{Neighbours, Verdict, across_layouts, median, neighbours, settled_interval};
 
 use crate::{Places, Plan, Trial};
 
@@ -124,7 +124,10 @@ impl Case {
         let mut last = None;
         for (side, figures) in others {
             let rows = rows.unwrap_or(others.len());
-            let found = neighbours(base, figures, rows, plan.asked, plan.is_whole);
+            let found = match plan.layouts {
+                1 => neighbours(base, figures, rows, plan.asked, plan.is_whole),
+                number => across_layouts(base, figures, number, rows, plan.asked, plan.is_whole),
+            };
             last = found.map(|found| (*side, found)).or(last);
             state = state.min(found.map_or(Progress::Undecided, |found| state_of(&found, plan)));
         }

@@ -20,6 +20,11 @@ pub struct Plan {
     pub is_whole: bool,
     /// The number of comparisons that intervals are corrected for (Bonferroni); `None` for the comparisons of each case.
     pub comparisons: Option<usize>,
+    /// The programs of each side, whose executions take turns: each was linked in another order, see [`Layouts`]. 1 if each side
+    /// is one program.
+    ///
+    /// [`Layouts`]: tollgate_statistics::Layouts
+    pub layouts: usize,
     /// Whether the first round keeps the order of the cases. With short ones first, few are missing when the time is over.
     pub begins_in_order: bool,
 }
@@ -36,6 +41,7 @@ impl Plan {
             asked: 0.0,
             is_whole: false,
             comparisons: None,
+            layouts: 1,
             begins_in_order: false,
         }
     }

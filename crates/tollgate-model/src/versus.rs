@@ -60,6 +60,13 @@ pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 /// The fact that says why commands were executed in turn; without it the order of each round is drawn.
 pub const IN_TURN: &str = "run.in_turn";
 
+/// The fact that says how many programs each side has, linked with their functions in another order. Execution n is of the program n
+/// modulo this number.
+pub const LAYOUTS: &str = "run.layouts";
+
+/// The most programs of a side.
+pub const MOST_LAYOUTS: usize = 64;
+
 /// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
 pub const BENCHES: &str = "benches";
 

@@ -11,7 +11,8 @@ use support::{measured, run_of};
 use tollgate_model::compare::{ComparedCase, Comparison, Verdict, compare, compare_above, margin};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP};
 use tollgate_model::stats::Interval;
-use tollgate_model::{Case, Measured, Outcome, Run, Unit};
+use tollgate_model::versus::LAYOUTS;
+use tollgate_model::{Case, Fact, Measured, Outcome, Run, Unit};
 
 fn row() -> Case {
     Case::plain("entry/syscall")
@@ -262,4 +263,47 @@ fn the_simulated_control_is_no_row() {
     let names: Vec<_> = comparison.rows.iter().map(|row| row.case.benchmark.as_str()).collect();
     assert_eq!(names, ["entry/row-1", "entry/row-2"]);
     assert!(comparison.only_base.is_empty() && comparison.only_other.is_empty() && comparison.pace.is_none());
+}
+
+/// The other side's program of the third layout is a tenth slower, as one bench's was.
+#[test]
+fn sides_of_several_layouts_are_compared_across_them() {
+    let executions = |ratio: f64, slow: f64, number: usize| {
+        let mut random = Random(7);
+        let figure =
+            |at: usize| vec![1e6 * ratio * random.factor(0.0005) * if at % 8 == 2 { slow } else { 1.0 }];
+        measured("versus", &(0..number).map(figure).collect::<Vec<_>>())
+    };
+    let sides = |ratio: f64, slow: f64, number: usize, layouts: [i64; 2]| {
+        let both = [executions(1.0, 1.0, number), executions(ratio, slow, number)];
+        let [mut base, mut other] = [0, 1].map(|place| environment(place, both[place as usize].clone()));
+        for (run, layouts) in [(&mut base, layouts[0]), (&mut other, layouts[1])] {
+            run.facts.insert(LAYOUTS.to_owned(), Fact::known(layouts, "--layouts"));
+        }
+        only(compare(&base, &other))
+    };
+    let same = sides(1.0, 1.1, 80, [8, 8]);
+    let seen = same.layouts.unwrap();
+    assert_eq!((same.verdict, seen.number), (Verdict::Inconclusive, 8), "{same:?}");
+    assert!(
+        seen.are_apart && seen.apart[1] > 0.09 && seen.apart[0] < 0.01 && seen.by_one.high > 1.09,
+        "{seen:?}"
+    );
+    assert!(seen.deciding.is_some_and(|number| number > 8), "{seen:?}");
+    assert_eq!(same.alternation.unwrap().adds_interval, None);
+    let slower = sides(1.03, 1.0, 80, [8, 8]);
+    assert_eq!(slower.verdict, Verdict::Slower, "{slower:?}");
+    // Too few executions, too few layouts, and an unequal number.
+    for (number, layouts) in [(7, [8, 8]), (80, [5, 5]), (80, [8, 7]), (80, [1, 8])] {
+        let row = sides(1.03, 1.0, number, layouts);
+        assert_eq!(
+            (row.verdict, row.interval, row.layouts),
+            (Verdict::Inconclusive, None, None),
+            "{layouts:?}"
+        );
+        assert!(row.why.unwrap().contains("layouts of each side"));
+    }
+    for hostile in [0, -1, 1, i64::MAX] {
+        sides(1.0, 1.0, 20, [hostile, hostile]);
+    }
 }

@@ -1,7 +1,7 @@
 //! How often a comparison across layouts is wrong, and how often it finds a change. Seeded simulations.
 
 use crate::support::Random;
-use tollgate_model::stats::{Layouts, Verdict};
+use tollgate_model::stats::{Layouts, Verdict, across_layouts};
 
 /// The changes of a time by layouts alone.
 struct Kind {
@@ -35,7 +35,7 @@ fn side(kind: &Kind, random: &mut Random, time: f64, number: usize) -> Vec<f64> 
 
 fn verdict(base: &[f64], other: &[f64], looks: usize) -> Verdict {
     let each = 1.0 - (1.0 - CONFIDENCE) / looks as f64;
-    let found = Layouts::compare(base, other, each).unwrap();
+    let found = Layouts::compare(base, other, each, MARGIN).unwrap();
     Verdict::by_margin(found.interval, MARGIN, 0.0)
 }
 
@@ -107,19 +107,82 @@ fn more_layouts_find_a_change_and_never_the_other_way() {
     assert!(found(&KINDS[0]) == 100.0 && found(&KINDS[1]) > 80.0);
 }
 
+/// Executions of eight layouts a side, looked at as the program does, until they are decided or there are as many as it has time for.
+/// The machine changes between two paces, at each execution by chance, if `noise` says so.
+fn looked_at(kind: &Kind, random: &mut Random, ratio: f64, noise: Noise) -> Verdict {
+    const MOST: usize = 240;
+    let layouts = [1.0, ratio].map(|time| side(kind, random, time, 8));
+    let (mut figures, mut looked) = ([Vec::new(), Vec::new()], 0);
+    let (mut found, mut is_slow) = (Verdict::Inconclusive, false);
+    for round in 0..MOST {
+        let first = usize::from(random.chance(0.5));
+        for side in [first, 1 - first] {
+            is_slow ^= random.chance(noise.changes);
+            let pace = if is_slow { 1.6 } else { 1.0 };
+            figures[side].push(pace * layouts[side][round % 8] * random.factor(noise.each));
+        }
+        let pairs = round + 1;
+        if pairs < 16 || pairs < looked + looked / 20 {
+            continue;
+        }
+        looked = pairs;
+        let [base, other] = &figures;
+        found = across_layouts(base, other, 8, 1, MARGIN, false).unwrap().verdict;
+        if found != Verdict::Inconclusive {
+            break;
+        }
+    }
+    found
+}
+
+#[derive(Clone, Copy)]
+struct Noise {
+    /// The spread of each execution.
+    each: f64,
+    /// The chance that the pace changes before an execution.
+    changes: f64,
+}
+
+const NOISES: [Noise; 5] = [
+    Noise { each: 0.001, changes: 0.0 },
+    Noise { each: 0.01, changes: 0.0 },
+    Noise { each: 0.03, changes: 0.0 },
+    Noise { each: 0.01, changes: 0.05 },
+    Noise { each: 0.03, changes: 0.3 },
+];
+
+#[test]
+fn looks_at_noisy_executions_seldom_call_equal_sources_different() {
+    for kind in [&KINDS[0], &KINDS[3]] {
+        for noise in NOISES {
+            let wrong = share(600, 1, |random| is_different(looked_at(kind, random, 1.0, noise)));
+            assert!(wrong <= 0.5, "{}, noise {}, {}: {wrong} %", kind.name, noise.each, noise.changes);
+        }
+    }
+    for noise in &NOISES[..4] {
+        let found = share(200, 9001, |random| is_slower(looked_at(&KINDS[0], random, 1.03, *noise)));
+        assert!(found > 80.0, "noise {}, {}: {found} %", noise.each, noise.changes);
+    }
+}
+
 #[test]
 #[ignore = "prints a table of rates"]
 fn table() {
     println!(
-        "| layouts | equal, one a side: different | equal, 6, 8, 12 and 8 to 24 a side | +1 % found | +3 % found |"
+        "| layouts | equal, one a side: different | equal, looked at, of five noises | +3 % found, of five noises | equal, 6, 8, 12 and 8 to 24 a side | +1 % found | +3 % found |"
     );
-    println!("|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     for kind in &KINDS {
         let wrong = |numbers: &[usize]| {
             format!(
                 "{:.2}",
                 share(20_000, 100_001, |random| is_different(with_more(kind, random, 1.0, numbers)))
             )
+        };
+        let looked = |ratio: f64, noise: Noise| {
+            let number = if ratio == 1.0 { 5000 } else { 500 };
+            let found = share(number, 100_001, |random| is_different(looked_at(kind, random, ratio, noise)));
+            format!("{found:.2}")
         };
         let found = |ratio: f64| {
             let of = |numbers: &[usize]| {
@@ -131,9 +194,11 @@ fn table() {
             [of(&[6]), of(&[8]), of(&[12]), of(&ADDED)].join(", ")
         };
         println!(
-            "| {} | {:.0} | {} | {} | {} |",
+            "| {} | {:.0} | {} | {} | {} | {} | {} |",
             kind.name,
             share(20_000, 100_001, |random| by_one(kind, random)),
+            NOISES.map(|noise| looked(1.0, noise)).join(", "),
+            NOISES.map(|noise| looked(1.03, noise)).join(", "),
             [wrong(&[6]), wrong(&[8]), wrong(&[12]), wrong(&ADDED)].join(", "),
             found(1.01),
             found(1.03)

@@ -41,7 +41,7 @@ pub use margins::{
 pub use modes::{Mode, modes, modes_of_sorted};
 pub use normal::{normal_quantile, student};
 pub use order::{inner, median, median_of, quantile, sorted};
-pub use pairs::{MOST_WITHOUT, Neighbours, neighbours};
+pub use pairs::{MOST_WITHOUT, Neighbours, across_layouts, neighbours};
 pub use series::{Drift, drift, effective_number, independent_number, series_interval};
 pub use shift::{Shift, pseudomedian, share_not_above, shift};
 pub use total::{CONFIDENCE_OF_TOTAL, Total};

@@ -1,5 +1,5 @@
 use crate::margins::{Margins, by_coins, confidence_of_each, interval_of, margin};
-use crate::{Ends, Interval, Total, Verdict, median};
+use crate::{Ends, Interval, Layouts, Total, Verdict, median};
 
 /// The share of turns that may lack a ratio. More are not accidents, and the median of the others is biased.
 pub const MOST_WITHOUT: f64 = 0.05;
@@ -7,7 +7,7 @@ pub const MOST_WITHOUT: f64 = 0.05;
 /// The comparison of two commands' executions while they are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbours {
-    /// other / base: [`QUANTITY`](crate::QUANTITY).
+    /// other / base: [`QUANTITY`](crate::QUANTITY), or that of [`Layouts`].
     pub ratio: f64,
     /// The interval of the ratio, at all looks together; `None` with too few pairs.
     pub interval: Option<Interval>,
@@ -56,4 +56,26 @@ pub fn neighbours(
     let is_decided = by_coins(&logs, confidence).is_some_and(|interval| !interval.contains(0.0));
     let is_settled = is_decided || ends.is_some_and(Ends::is_settled);
     Some(Neighbours { ratio, interval, verdict, is_settled })
+}
+
+/// Compares executions of programs of several layouts, see [`Layouts::of_pairs`], as one of `rows` comparisons. `None` until
+/// each layout was executed twice, and below [`FEWEST_LAYOUTS`](crate::FEWEST_LAYOUTS).
+pub fn across_layouts(
+    base: &[f64],
+    other: &[f64],
+    number: usize,
+    rows: usize,
+    asked: f64,
+    is_whole: bool,
+) -> Option<Neighbours> {
+    let pairs = base.len().min(other.len());
+    if pairs < 2 * number {
+        return None;
+    }
+    let margin = margin(asked);
+    let both = base.iter().zip(other).map(|(base, other)| [*base, *other]).enumerate();
+    let found = Layouts::of_pairs(both, number, confidence_of_each(rows), margin)?;
+    let total = is_whole.then(|| Total::new(base, other)).flatten();
+    let (verdict, _) = Margins { margin, controls: 0.0 }.verdict(Some(found.interval), pairs, total.as_ref());
+    Some(Neighbours { ratio: found.ratio, interval: Some(found.interval), verdict, is_settled: true })
 }

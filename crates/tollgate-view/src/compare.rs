@@ -10,6 +10,7 @@ pub mod condition;
 pub mod csv;
 mod facts;
 pub mod json;
+pub(crate) mod layouts;
 pub(crate) mod need;
 pub(crate) mod notes;
 pub(crate) mod processor;

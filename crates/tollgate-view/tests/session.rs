@@ -162,6 +162,11 @@ fn its_json_has_the_runs_and_the_comparison() {
         "cpu_ratio_high",
         "cpu_verdict",
         "cpu_why",
+        "layouts",
+        "layouts_apart_base",
+        "layouts_apart_other",
+        "by_one_layout_low",
+        "by_one_layout_high",
     ];
     expected.sort_unstable();
     let mut keys = keys;

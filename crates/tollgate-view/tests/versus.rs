@@ -7,7 +7,7 @@ use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{BENCHES, Cold, Failed, REAL, SYS, USER, part_of_bench};
+use tollgate_model::versus::{BENCHES, Cold, Failed, LAYOUTS, REAL, SYS, USER, part_of_bench};
 use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Provenance, Run, Unit};
 use tollgate_view::session::Session;
 use tollgate_view::versus::{self, hyperfine, json};
@@ -91,6 +91,27 @@ fn an_open_comparison_says_what_would_decide_it() {
     for measurement in &mut runs[1].measurements {
         if let tollgate_model::Outcome::Measured(measured) = &mut measurement.outcome {
             measured.samples.reverse();
+        }
+    }
+    let session = Session::of(&runs).expect("a session");
+    insta::assert_snapshot!(plain(&versus::text(&session, false, 80)));
+}
+
+/// Layouts of the second command lie apart: each fourth execution takes a tenth longer.
+#[test]
+fn layouts_that_lie_apart_are_said_with_what_one_would_have_shown() {
+    let mut runs = runs(&[side("a", 28.0), side("b", 28.0)]);
+    for (at, run) in runs.iter_mut().enumerate() {
+        run.facts.insert(LAYOUTS.to_owned(), Fact::known(8_i64, "--layouts"));
+        for measurement in &mut run.measurements {
+            if let Outcome::Measured(measured) = &mut measurement.outcome {
+                let slow = measured
+                    .samples
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(execution, _)| at == 1 && execution % 4 == 1);
+                slow.for_each(|(_, sample)| *sample *= 1.1);
+            }
         }
     }
     let session = Session::of(&runs).expect("a session");

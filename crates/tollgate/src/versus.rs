@@ -26,7 +26,7 @@ use tollgate_model::compare::Verdict;
 use tollgate_model::versus::{Command, INSTRUCTIONS, REAL, USER_INSTRUCTIONS};
 use tollgate_model::{Case, Facts, Outcome, Part, Provenance, Run, own};
 use tollgate_store::writing::{self, Existing, Until};
-use tollgate_view::comparison::Comparison;
+use tollgate_view::comparison::{ComparedRow, Comparison};
 use tollgate_view::session::{self, Session};
 use tollgate_view::versus::{self, hyperfine, json, text};
 
@@ -87,19 +87,27 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     interrupt::install();
     let began = SystemTime::now();
     commands.iter().filter(|_| asked.is_none() && !args.result.quiet).for_each(say_equal);
-    let revisions = asked.map(|asked| revisions::built(args, asked)).transpose()?;
-    if let Some(revisions) = &revisions {
-        if revisions.are_equal(args)? {
-            return Ok(());
+    let mut revisions = asked.map(|asked| revisions::built(args, asked)).transpose()?;
+    let mut layouts = None;
+    let (runs, interrupted, functions, stacks) = loop {
+        if let Some(revisions) = &mut revisions {
+            if layouts.is_none() && revisions.are_equal(args)? {
+                return Ok(());
+            }
+            layouts = Some(revisions.lay_out(args, layouts)?);
+            commands = (!args.bench.bench).then(|| Commands::of(args, Some(&revisions.sides))).transpose()?;
         }
-        commands = commands.is_some().then(|| Commands::of(args, Some(&revisions.sides))).transpose()?;
-    }
-    let (Executed { compared, places, functions, stacks }, kept) = match commands {
-        Some(commands) => execute(args, commands, began)?,
-        None => benches::execute(args, revisions.as_ref(), began)?,
+        let (Executed { compared, places, functions, stacks }, kept) = match commands.take() {
+            Some(commands) => execute(args, commands, began)?,
+            None => benches::execute(args, revisions.as_ref(), began)?,
+        };
+        let interrupted = compared.interrupted;
+        let runs = runs(args, began, compared, &places, kept)?;
+        match layouts.filter(|_| interrupted.is_none()).and_then(|number| more_layouts(args, number, &runs)) {
+            Some(more) => layouts = Some(more),
+            None => break (runs, interrupted, functions, stacks),
+        }
     };
-    let interrupted = compared.interrupted;
-    let runs = runs(args, began, compared, &places, kept)?;
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
@@ -110,6 +118,25 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         return Ok(());
     }
     judge(args, &runs)
+}
+
+/// Returns how many layouts would decide what so many leave open, and says so. `None` if the user gave their number.
+fn more_layouts(args: &VersusArgs, number: usize, runs: &[Run]) -> Option<usize> {
+    if args.revisions.layouts.is_some() || number == 1 {
+        return None;
+    }
+    let (base, others) = runs.split_first()?;
+    let asked = args.result.threshold.unwrap_or(0.0);
+    let rows = others.iter().flat_map(|other| Comparison::above(base, other, asked).rows);
+    let is_open = |row: &ComparedRow| {
+        row.result.verdict == Verdict::Inconclusive && (args.bench.bench || is_asked_for(row.case()))
+    };
+    let deciding = rows.filter(is_open).filter_map(|row| row.result.layouts?.deciding).max()?;
+    let more = deciding.next_multiple_of(4).min(revisions::MOST_LAYOUTS);
+    (more > number).then(|| {
+        say::say(&format!("{number} layouts of each do not decide; again with up to {more}"));
+        more
+    })
 }
 
 /// Says which commands execute one file with equal arguments, by mistake or to see what equal sides show.
@@ -132,8 +159,9 @@ fn execute(
     Commands { all, start, accepts }: Commands,
     began: SystemTime,
 ) -> Result<(Executed, Vec<Command>), Failure> {
+    let layouts = all.iter().map(|(given, _)| given.layouts.len()).max().unwrap_or_default();
+    let rounds = rounds(&args.length, layouts)?;
     let (commands, kept): (Vec<_>, Vec<Command>) = all.into_iter().unzip();
-    let rounds = rounds(&args.length)?;
     let plan = Plan {
         commands,
         places: args.environments.iter().map(|name| named(name).0.to_owned()).collect(),
@@ -202,12 +230,13 @@ fn destination(args: &VersusArgs) -> Result<Option<Destination>, Failure> {
     Ok(destination)
 }
 
-fn rounds(length: &LengthArgs) -> Result<Rounds, Failure> {
+/// At least two executions of each layout.
+fn rounds(length: &LengthArgs, layouts: usize) -> Result<Rounds, Failure> {
     if let Some(runs) = length.runs {
         return Ok(Rounds::exactly(runs));
     }
     let most = length.max_runs.unwrap_or(Rounds::MOST);
-    let usual = if length.time.is_some() { 1 } else { LEAST };
+    let usual = if length.time.is_some() { 1 } else { LEAST.max(2 * layouts as u32) };
     match length.min_runs {
         Some(least) if least > most => {
             Err(Failure::input(format!("--min-runs {least} is more than --max-runs {most}")))

@@ -39,7 +39,7 @@ const MEASUREMENT: [&str; 33] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 33] = [
+const ROW: [&str; 38] = [
     "cpu_base",
     "cpu_other",
     "cpu_ratio",
@@ -73,6 +73,11 @@ const ROW: [&str; 33] = [
     "total_ratio",
     "total_low",
     "total_high",
+    "layouts",
+    "layouts_apart_base",
+    "layouts_apart_other",
+    "by_one_layout_low",
+    "by_one_layout_high",
 ];
 
 fn kept() -> Home {

@@ -151,6 +151,93 @@ fn other_files_are_measured_under_the_names_of_their_revisions() {
 }
 
 #[test]
+fn a_seed_in_the_build_makes_layouts_that_are_executed_in_turn() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write("program", &path_of("sleep"));
+    let build = format!("{BUILD} && echo {{layout}} > bin/layout");
+    let ran = repository.home.path().join("ran");
+    let command = format!("cat {{dir}}/bin/layout >> {}; {{dir}}/bin/tool 0", ran.display());
+    let words = [
+        "--rev",
+        "main",
+        "--build",
+        &build,
+        "--layouts",
+        "6",
+        "-r12",
+        "-w0",
+        "--no-trace",
+        "--quiet",
+        "--format",
+        "json",
+    ];
+    let output = repository.versus(&[&words[..], &[&command]].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(repository.builds(), 12);
+    let mut ran: Vec<u32> =
+        fs::read_to_string(&ran).expect("read").lines().map(|seed| seed.parse().expect("a seed")).collect();
+    ran.sort_unstable();
+    assert_eq!(ran, (1..=6).flat_map(|seed| [seed; 4]).collect::<Vec<_>>());
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["comparison"]["rows"][0]["layouts"], 6, "{said}");
+    let plain = ["--rev", "main", "--build", BUILD, "--layouts", "6", TOOL];
+    assert!(repository.refusal(&plain).contains("--build must have {layout}"));
+    let wrong = repository.refusal(&["--rev", "main", "--layouts", "3", TOOL]);
+    assert!(wrong.contains("neither 1 nor a number from 6 to 64"), "{wrong}");
+}
+
+/// Links with LLD where rustc has it.
+#[test]
+fn programs_of_cargo_are_linked_with_their_functions_in_other_orders() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write(".gitignore", "target\n");
+    repository.write(
+        "Cargo.toml",
+        "[package]\nname = \"tool\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    );
+    fs::create_dir(repository.at.path().join("src")).expect("a directory");
+    let source = |word: &str| format!("fn main() {{ println!(\"{word}\"); }}\n");
+    repository.write("src/main.rs", &source("one"));
+    repository.commit("a package");
+    repository.write("src/main.rs", &source("two"));
+    let words = [
+        "--rev",
+        "main",
+        "--layouts",
+        "6",
+        "-r6",
+        "-w0",
+        "--no-trace",
+        "-N",
+        "--format",
+        "json",
+        "{dir}/target/release/tool",
+    ];
+    let output = repository.versus(&words);
+    let why = String::from_utf8_lossy(&output.stderr);
+    if why.contains("--shuffle-sections") {
+        return println!("skipped: {why}");
+    }
+    assert!(output.status.success(), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["comparison"]["rows"][0]["layouts"], 6, "{said}");
+    let builds = repository.kept();
+    let program = |build: &Path, layout: &str| {
+        fs::read(build.join(layout).join("target/release/tool")).expect("a program")
+    };
+    for build in &builds {
+        let layouts: std::collections::BTreeSet<Vec<u8>> =
+            (1..=6).map(|layout| program(build, &format!(".tollgate-layouts/{layout}"))).collect();
+        assert_eq!(layouts.len(), 6, "{}", build.display());
+        assert!(!layouts.contains(&program(build, "")));
+        // All else is that of the build.
+        let linked = build.join(".tollgate-layouts/3/src/main.rs");
+        assert_eq!(fs::read(linked).expect("read"), fs::read(build.join("src/main.rs")).expect("read"));
+    }
+    assert_eq!(builds.len(), 2);
+}
+
+#[test]
 fn a_side_against_itself_and_what_is_no_revision_are_refused() {
     let Some(repository) = Repository::new() else { return };
     repository.git(&["branch", "feature"]);

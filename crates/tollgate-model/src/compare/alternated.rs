@@ -8,9 +8,10 @@ use super::{counted, facts, processor, threshold, withheld};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{
-    self, Ends, Interval, MOST_WITHOUT, Margins, Total, Verdict, confidence_of_each, interval_of, margin,
+    self, Ends, FEWEST_LAYOUTS, Interval, Layouts, MOST_WITHOUT, Margins, Total, Verdict, confidence_of_each,
+    interval_of, margin,
 };
-use crate::versus::{Command, IN_TURN};
+use crate::versus::{Command, IN_TURN, LAYOUTS, MOST_LAYOUTS};
 
 /// Returns whether two runs are environments of one session, so that process i and round r of both were neighbours in time.
 pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
@@ -37,8 +38,8 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
     let controls = threshold::of_controls_shown(base).max(threshold::of_controls_shown(other));
     let is_in_turn = [base, other].iter().any(|side| side.run.facts.contains_key(IN_TURN));
     let drawn = (!is_in_turn).then_some(confidence);
-    let judge =
-        Judge { base, other, confidence, drawn, margins: Margins { margin: margin(asked), controls } };
+    let margins = Margins { margin: margin(asked), controls };
+    let judge = Judge { base, other, confidence, drawn, margins, layouts: layouts([base, other]) };
     let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
@@ -66,12 +67,25 @@ struct Judge<'a> {
     confidence: f64,
     drawn: Option<f64>,
     margins: Margins,
+    /// The programs of each side, if it has several.
+    layouts: Option<usize>,
 }
 
 struct PairedMedian {
     ratio: f64,
     ends: Option<Ends>,
     interval: Option<Interval>,
+    layouts: Option<Layouts>,
+}
+
+/// The number of layouts of both sides, if either has several. Without an equal number there is none, and no interval.
+fn layouts(sides: [&Index<'_>; 2]) -> Option<usize> {
+    let number = |index: &Index<'_>| {
+        let number = index.run.facts.get(LAYOUTS).and_then(|fact| fact.value()?.as_f64());
+        number.map_or(1, |number| number as usize).clamp(1, MOST_LAYOUTS)
+    };
+    let [base, other] = sides.map(number);
+    (base.max(other) > 1).then_some(if base == other { base } else { 1 })
 }
 
 impl Judge<'_> {
@@ -102,10 +116,11 @@ impl Judge<'_> {
         let is_comparable = comparable.is_none();
         let found = match comparable.or_else(|| below_limit(&base, &other)) {
             Some(why) => Err(why),
-            None => self.found(&turns),
+            None => self.found(&turns, [base.measured, other.measured]),
         };
         let total = found.as_ref().ok().and_then(|_| self.total(base.measured, other.measured));
-        let (PairedMedian { ratio, ends, interval }, verdict, why) = match found {
+        let none = PairedMedian { ratio: 1.0, ends: None, interval: None, layouts: None };
+        let (PairedMedian { ratio, ends, interval, layouts }, verdict, why) = match found {
             Ok(found) => {
                 let (verdict, why) = self.margins.verdict(found.interval, turns.logs.len(), total.as_ref());
                 match unequal_batches(base.measured, other.measured, found.ratio) {
@@ -113,11 +128,12 @@ impl Judge<'_> {
                     _ => (found, verdict, why),
                 }
             }
-            Err(why) => {
-                (PairedMedian { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why))
-            }
+            Err(why) => (none, Verdict::Inconclusive, Some(why)),
         };
-        let ends = ends.or_else(|| Ends::new(&turns.differences, self.confidence));
+        // The pairs' interval of a difference says nothing about layouts.
+        let ends = ends
+            .or_else(|| Ends::new(&turns.differences, self.confidence))
+            .filter(|_| self.layouts.is_none());
         ComparedCase {
             case: case.clone(),
             base: base.median,
@@ -128,6 +144,7 @@ impl Judge<'_> {
             threshold: self.margins.margin.max(self.margins.controls),
             why,
             alternation: if is_comparable { alternation(&turns, ends, interval) } else { None },
+            layouts,
             total,
             processor: None,
         }
@@ -146,12 +163,15 @@ impl Judge<'_> {
         Total::new(&base, &other)
     }
 
-    fn found(&self, turns: &Turns) -> Result<PairedMedian, String> {
+    fn found(&self, turns: &Turns, measured: [&Measured; 2]) -> Result<PairedMedian, String> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
         }
         if turns.without_ratio as f64 > MOST_WITHOUT * turns.number as f64 {
             return Err(format!("not above zero in {} of {} turns", turns.without_ratio, turns.number));
+        }
+        if let Some(number) = self.layouts {
+            return self.across_layouts(number, measured);
         }
         let too_large = || "the ratio is too large or too small for a number".to_owned();
         let ratio = stats::median(&turns.logs).ok_or_else(too_large)?.exp();
@@ -159,10 +179,27 @@ impl Judge<'_> {
         let interval = interval_of(&turns.logs, ends, self.drawn);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
         if [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
-            Ok(PairedMedian { ratio, ends, interval })
+            Ok(PairedMedian { ratio, ends, interval, layouts: None })
         } else {
             Err(too_large())
         }
+    }
+
+    /// The noise of the machine is in the layouts' medians, whose executions take turns like those of the sides.
+    fn across_layouts(&self, number: usize, measured: [&Measured; 2]) -> Result<PairedMedian, String> {
+        let processes = join(measured[0], measured[1]).enumerate();
+        let pairs = processes
+            .flat_map(|(execution, pairs)| pairs.map(move |(base, other)| (execution, [base, other])));
+        let found = Layouts::of_pairs(pairs, number, self.confidence, self.margins.margin);
+        let found = found.ok_or_else(|| {
+            format!("an interval needs {FEWEST_LAYOUTS} layouts of each side, and an execution of each; give it more --time")
+        })?;
+        Ok(PairedMedian {
+            ratio: found.ratio,
+            ends: None,
+            interval: Some(found.interval),
+            layouts: Some(found),
+        })
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
         threshold: asked,
         why,
         alternation: None,
+        layouts: None,
         total: None,
         processor: None,
     })

@@ -5,7 +5,7 @@ use super::halves::Halves;
 use super::spread::Basis;
 use super::{Verdict, margin};
 use crate::measurement::{Case, Unit};
-use crate::stats::{Interval, QUANTITY, Total, percent};
+use crate::stats::{Interval, Layouts, QUANTITY, Total, percent};
 
 /// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,8 +54,14 @@ impl Comparison {
                 } else {
                     String::new()
                 };
+                let quantity = match self.rows.iter().find_map(|row| row.layouts) {
+                    Some(Layouts { number, .. }) => {
+                        &format!("the mean over {number} layouts of each (Welch's t)")
+                    }
+                    None => QUANTITY,
+                };
                 format!(
-                    "Alternated, paired: {QUANTITY}; {level}s at all looks together, corrected for the number of rows.{somewhat}"
+                    "Alternated, paired: {quantity}; {level}s at all looks together, corrected for the number of rows.{somewhat}"
                 )
             }
         }
@@ -106,6 +112,9 @@ pub struct ComparedCase {
     pub why: Option<String>,
     /// Results of the turns, if the two environments alternated.
     pub alternation: Option<Alternation>,
+    /// How the layouts of the two sides lie, if each has several. The ratio and its interval are theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<Layouts>,
     /// Totals of the executions, if two commands were compared.
     pub total: Option<Total>,
     /// The comparison by processor time of alternated commands, if that is known.
@@ -125,6 +134,7 @@ impl ComparedCase {
             threshold: self.threshold,
             why: Some(why),
             alternation: None,
+            layouts: None,
             total: None,
             processor: None,
         }

@@ -113,6 +113,7 @@ impl Judge<'_> {
             threshold: found.threshold,
             why,
             alternation: None,
+            layouts: None,
             total: None,
             processor: None,
         };

@@ -33,6 +33,7 @@ mod tests {
             threshold: 0.01,
             why: None,
             alternation: None,
+            layouts: None,
             total: None,
             processor: None,
         }

@@ -226,6 +226,28 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         )
         .with_fields(&["total_ratio", "total_low", "total_high"]),
         Field::new(
+            "layouts",
+            "layouts",
+            "the layouts of each side; how far those of the base and of the other lie apart, as a share; and the least and the greatest \
+             ratio that one layout of each would have shown; null where each side is one program",
+            |it| {
+                let layouts = it.row?.result.layouts?;
+                let [base, other] = layouts.apart;
+                let number = layouts.number as u64;
+                let by_one = layouts.by_one;
+                let fields = [
+                    number.into(),
+                    base.into(),
+                    other.into(),
+                    by_one.low.into(),
+                    by_one.high.into(),
+                ];
+                Some(Value::new(fields, number.to_string()))
+            },
+        )
+        .with_fields(&["layouts", "layouts_apart_base", "layouts_apart_other", "by_one_layout_low", "by_one_layout_high"])
+        .with_kinds(&[ValueKind::Whole, ValueKind::Number, ValueKind::Number, ValueKind::Number, ValueKind::Number]),
+        Field::new(
             "adds",
             "adds",
             "what `other` adds to `base`: in runs of one session the median of the differences of neighbouring turns; in others the difference of the estimates",

@@ -6,7 +6,7 @@ use tollgate_output::figures;
 
 use super::need::{self, Need};
 use super::rows::{REAL, has_filter, is_refused};
-use super::{columns, processor};
+use super::{columns, layouts, processor};
 use crate::comparison::Comparison;
 use crate::together::together;
 use crate::{counts, facts};
@@ -21,6 +21,7 @@ pub(crate) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> V
         comparison.halves.as_ref().map(|halves| format!("{halves}.")),
         inconclusive(comparison, is_helpful),
         gross(comparison),
+        layouts::of_rows(comparison),
         processor::of_rows(comparison),
     ];
     lines.into_iter().flatten().collect()

@@ -118,6 +118,9 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     };
     if comparison.is_of_commands() || comparison.is_of_builds() {
         let pairs = figures::count(pairs, "pair of executions", "pairs of executions");
+        let layouts = comparison.rows.iter().find_map(|row| row.result.layouts);
+        let layouts = layouts.map(|layouts| format!(" across {} layouts of each", layouts.number));
+        let pairs = format!("{pairs}{}", layouts.unwrap_or_default());
         let order = match facts::text(&other.facts, facts::IN_TURN) {
             None => "in a random order in each round",
             Some(_) => "in turn",

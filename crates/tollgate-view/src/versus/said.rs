@@ -6,7 +6,7 @@ use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
 
-use crate::compare::{need, sentences};
+use crate::compare::{layouts, need, sentences};
 use crate::comparison::{ComparedRow, Comparison};
 
 pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c ComparedRow<'a>> {
@@ -84,6 +84,9 @@ fn adds(row: &ComparedRow) -> String {
 /// ` B took longer in 5 of 5 pairs; about 14 pairs like these decide: --time 20s. Other work moves them: …`: what would decide
 /// it, by the observed pairs.
 fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String {
+    if let Some(sentence) = layouts::deciding(row) {
+        return format!(" {sentence}");
+    }
     /// Pairs whose middle half lies further apart met other work.
     const APART: f64 = 0.1;
     const HOUR: f64 = 3600.0;

@@ -10,7 +10,7 @@ use tollgate_output::table::{Look, cut, paragraph, styled};
 use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
 use super::{counted, matrix, notes, said, tables};
-use crate::compare::processor;
+use crate::compare::{layouts, processor};
 use crate::comparison::Comparison;
 use crate::session::text::line;
 use crate::session::{Session, environments};
@@ -211,7 +211,9 @@ impl Screen<'_, '_> {
                 let sentence = processor::sentence(names, comparison, row, is_corrected)?;
                 Some(coloured(sentence, Some(cpu.verdict)))
             });
-            by_real + &by_processor.unwrap_or_default()
+            let layouts = row.and_then(|row| layouts::of_row(names, row, comparison.asked));
+            let layouts = layouts.map(|sentence| coloured(sentence, None));
+            by_real + &by_processor.unwrap_or_default() + &layouts.unwrap_or_default()
         };
         Some(others.iter().map(sentence).collect::<String>()).filter(|text| !text.is_empty())
     }

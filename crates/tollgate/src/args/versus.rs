@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::Label;
+use tollgate_model::stats::FEWEST_LAYOUTS;
+use tollgate_model::versus::MOST_LAYOUTS;
 use tollgate_view::versus::hyperfine;
 
 use super::compare::{FailOn, UndecidedArgs, parse_threshold};
@@ -60,6 +62,16 @@ pub struct RevisionArgs {
     #[arg(long, value_name = "CMD", requires = "rev", value_hint = ValueHint::CommandString)]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub build: Option<String>,
+    /// Link the programs of each side N times with their functions in another order, and compare across these layouts; 1 or 6 to 64
+    /// [default: 8 with Cargo or Go, else 1; more if 8 do not decide]. {layout} in --build is the seed of a layout
+    #[arg(long, value_name = "N", requires = "rev", value_parser = parse_layouts)]
+    pub layouts: Option<usize>,
+}
+
+fn parse_layouts(text: &str) -> Result<usize, String> {
+    let number =
+        text.parse().ok().filter(|number| *number == 1 || (FEWEST_LAYOUTS..=MOST_LAYOUTS).contains(number));
+    number.ok_or_else(|| format!("it is neither 1 nor a number from {FEWEST_LAYOUTS} to {MOST_LAYOUTS}"))
 }
 
 /// Builds of benches in the place of commands.

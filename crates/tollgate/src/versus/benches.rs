@@ -58,7 +58,9 @@ pub fn execute(
     let programs =
         programs.map_err(|why| Failure::input(format!("the working directory: {}", plainly(&why))))?;
     let kept = programs.iter().zip(&names).map(|(program, name)| kept(program, name, &harness)).collect();
-    let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
+    let layouts = |at: usize| revisions.map_or(Vec::new(), |revisions| revisions.sides[at].layouts.clone());
+    let all = (0..).zip(names.into_iter().zip(programs));
+    let all = all.map(|(at, (name, program))| Build { name, program, layouts: layouts(at) });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
     let executed = if counted::is_asked(&args.environments)? {
         counted(args, &builds, &patterns, began)?
@@ -113,7 +115,7 @@ pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
         let line = member.part.command.as_ref().map(|command| command.line.as_str()).unwrap_or_default();
         match Path::new(line) {
             program if program.is_absolute() => {
-                Ok(Build { name: member.name.clone(), program: program.to_owned() })
+                Ok(Build { name: member.name.clone(), program: program.to_owned(), layouts: Vec::new() })
             }
             _ => Err(Failure::input(format!(
                 "the run names the build {} by a relative path and may have been made elsewhere; `tollgate versus --bench OLD NEW --label \
@@ -154,7 +156,8 @@ fn timed(
     control: Option<usize>,
     began: SystemTime,
 ) -> Result<Executed, Failure> {
-    let rounds = rounds(&args.length)?;
+    let layouts = builds.all().iter().map(|build| build.layouts.len()).max().unwrap_or_default();
+    let rounds = rounds(&args.length, layouts)?;
     places::here(began, |executor| {
         let benches = asked(args, builds, patterns, executor)?;
         let plan = plan(args, benches, rounds);

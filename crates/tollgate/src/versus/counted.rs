@@ -476,6 +476,7 @@ fn in_guest(given: &Given, timeout: Option<Duration>) -> Result<Given, Failure> 
     Ok(Given {
         name: given.name.clone(),
         order: alone(&given.order, timeout, How::Counted)?,
+        layouts: Vec::new(),
         setup: around(&given.setup)?,
         prepare: around(&given.prepare)?,
         conclude: around(&given.conclude)?,

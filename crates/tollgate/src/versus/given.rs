@@ -62,6 +62,8 @@ impl Commands {
             return Err(Failure::input(format!("--command-name is given {given} times for {commands}")));
         }
         let mut all = Vec::new();
+        let layouts =
+            |at: usize| revisions.and_then(|sides| sides.get(at)).map_or(&[][..], |side| &side.layouts);
         for (at, (line, values)) in lines.iter().enumerate() {
             // If nothing is given for the reference, it uses the first value given for each.
             let own = at.saturating_sub(of_reference);
@@ -74,7 +76,7 @@ impl Commands {
             } else {
                 names.get(own).or_else(|| values.get(REVISION)).cloned()
             };
-            all.push(executed.command(line, name, values, &number)?);
+            all.push(executed.command(line, name, values, layouts(at), &number)?);
         }
         let start = executed.start();
         Ok(Self { all, start, accepts: accepts(args)? })
@@ -99,6 +101,7 @@ impl Executed<'_> {
         given: &str,
         name: Option<String>,
         values: &Values,
+        layouts: &[PathBuf],
         number: &Number,
     ) -> Result<(Given, Command), Failure> {
         let (args, line) = (self.args, filled(given, values));
@@ -116,13 +119,21 @@ impl Executed<'_> {
                 "{option}: in an environment standard output belongs to its agent; use --output with pipe, null or a file"
             )));
         }
-        let order = Order { output, ..self.order(&line, false)? };
+        let with_output = |order: Order| Order { output: output.clone(), ..order };
+        let order = with_output(self.order(&line, false)?);
+        let of_layout = |directory: &PathBuf| {
+            let directory = (DIRECTORY.to_owned(), directory.display().to_string());
+            let values = values.clone().into_iter().chain([directory]).collect();
+            self.order(&filled(given, &values), false).map(with_output)
+        };
+        let layouts = layouts.iter().map(of_layout).collect::<Result<_, _>>()?;
         let around = |line: Option<&String>, keeps: bool| {
             line.map(|line| self.order(&filled(line, values), keeps)).transpose()
         };
         let executed = Given {
             name: name.clone().unwrap_or_else(|| tollgate_model::text::excerpt(&line).into_owned()),
             order,
+            layouts,
             setup: around(args.around.setup.as_ref(), true)?,
             prepare: around(number.pick(&args.around.prepare), true)?,
             conclude: around(number.pick(&args.around.conclude), true)?,

@@ -2,18 +2,22 @@
 //!
 //! - `git`: revisions and the working tree as trees of files, by git(1), which writes nothing to the repository.
 //! - `builds`: each tree is built at the same path, so that equal sources give equal files, and kept for the next comparison.
+//! - `layouts`: their programs are linked several times, with their functions in another order.
 //! - `equal`: files that are equal to the byte need no measurement.
 
 mod builds;
 pub mod equal;
 mod git;
+mod layouts;
+
+pub use layouts::MOST as MOST_LAYOUTS;
 
 use std::path::PathBuf;
 
 use tollgate_engine::interrupt;
 use tollgate_model::text::excerpt;
 
-use self::builds::{Builder, Recipe};
+use self::builds::{Builder, Layouts, Recipe};
 use self::equal::Executed;
 use self::git::{Repository, Tree};
 use crate::args::ShowFormat;
@@ -33,6 +37,8 @@ pub struct Side {
     pub name: String,
     /// Its build.
     pub directory: PathBuf,
+    /// For each layout its directory, or with --bench its program. None if it has one.
+    pub layouts: Vec<PathBuf>,
 }
 
 /// The sides of a comparison, the base first. No other comparison removes their builds as long as this exists.
@@ -40,7 +46,10 @@ pub struct Revisions {
     pub sides: Vec<Side>,
     /// With --bench, the program of each.
     pub benches: Vec<PathBuf>,
-    _builder: Builder,
+    repository: Repository,
+    trees: Vec<Tree>,
+    recipe: Option<Recipe>,
+    builder: Builder,
 }
 
 /// Names of the sides as far as they are known without a build; `None` without `--rev`.
@@ -68,7 +77,7 @@ pub fn asked(args: &VersusArgs) -> Result<Option<Vec<Side>>, Failure> {
     }
     let working_tree = (given.len() == 1).then(|| WORKING_TREE.to_owned());
     let names = given.iter().cloned().chain(working_tree);
-    Ok(Some(names.map(|name| Side { name, directory: "{dir}".into() }).collect()))
+    Ok(Some(names.map(|name| Side { name, directory: "{dir}".into(), layouts: Vec::new() }).collect()))
 }
 
 /// Builds each side, or finds its build.
@@ -86,29 +95,19 @@ pub fn built(args: &VersusArgs, asked: Vec<Side>) -> Result<Revisions, Failure> 
         }
         trees.push((side, tree));
     }
-    let mut builder = Builder::open()?;
-    let mut recipe = None;
-    let (mut sides, mut benches) = (Vec::new(), Vec::new());
-    let number = trees.len();
-    for (at, (side, tree)) in trees.into_iter().enumerate() {
-        let named = |failure: Failure| match failure {
-            Failure::Input(sentence) => Failure::input(format!("{}: {sentence}", excerpt(&side.name))),
-            other => other,
-        };
-        let progress = |what: &str| {
-            if !args.result.quiet {
-                say::say(&format!("{} ({} of {number}): {what}", side.name, at + 1));
-            }
-        };
-        let directory = builder.build(&repository, &tree, &mut recipe, args, &progress).map_err(named)?;
+    let (sides, trees) = trees.into_iter().unzip();
+    let builder = Builder::open()?;
+    let mut revisions = Revisions { sides, benches: Vec::new(), repository, trees, recipe: None, builder };
+    for at in 0..revisions.sides.len() {
+        let directory = revisions.build(args, at, 1)?;
         if args.bench.bench {
-            benches.push(Recipe::bench_of(&directory).map_err(|why| named(Failure::input(why)))?);
+            revisions.benches.push(revisions.named(at, Recipe::bench_of(&directory))?);
         }
-        sides.push(Side { directory, ..side });
+        revisions.sides[at].directory = directory;
     }
     interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
-    builder.forget_old();
-    Ok(Revisions { sides, benches, _builder: builder })
+    revisions.builder.forget_old();
+    Ok(revisions)
 }
 
 fn same_source(one: &str, other: &str, is_working_tree: bool) -> String {
@@ -123,6 +122,80 @@ fn same_source(one: &str, other: &str, is_working_tree: bool) -> String {
 }
 
 impl Revisions {
+    fn named<T>(&self, at: usize, found: Result<T, String>) -> Result<T, Failure> {
+        found.map_err(|why| Failure::input(format!("{}: {why}", excerpt(&self.sides[at].name))))
+    }
+
+    fn build(&mut self, args: &VersusArgs, at: usize, seed: usize) -> Result<PathBuf, Failure> {
+        let (name, number) = (&self.sides[at].name, self.sides.len());
+        let progress = |what: &str| {
+            if !args.result.quiet {
+                say::say(&format!("{name} ({} of {number}): {what}", at + 1));
+            }
+        };
+        let built =
+            self.builder.build(&self.repository, &self.trees[at], seed, &mut self.recipe, args, &progress);
+        built.map_err(|failure| match failure {
+            Failure::Input(sentence) => Failure::input(format!("{}: {sentence}", excerpt(name))),
+            other => other,
+        })
+    }
+
+    /// Gives each side this many layouts, or as many as there are. `None` asks for those that it has at first. Returns how many each
+    /// has: 1 if it has one program, which is said unless nobody asked for more.
+    ///
+    /// # Errors
+    /// A build that fails; a signal; programs that cannot be linked several times although --layouts asks for it.
+    pub fn lay_out(&mut self, args: &VersusArgs, number: Option<usize>) -> Result<usize, Failure> {
+        let number = number.unwrap_or_else(|| builds::asked(args));
+        let found = match self.recipe.as_ref().map(|recipe| &recipe.layouts) {
+            Some(Layouts::Linked(_)) => (0..self.sides.len()).map(|at| self.linked(at)).collect(),
+            Some(Layouts::Seeded) => self.seeded(args, number).map(Ok)?,
+            Some(Layouts::One) | None => return Ok(1),
+        };
+        let mut found: Vec<Vec<PathBuf>> = match found {
+            Ok(found) => found,
+            Err(why) if args.revisions.layouts.is_some() => {
+                return Err(Failure::input(format!("--layouts {number}: {why}")));
+            }
+            Err(why) => {
+                say::say(&format!("one layout of each: {why}"));
+                return Ok(1);
+            }
+        };
+        let least = found.iter().map(Vec::len).fold(number, usize::min);
+        for (side, layouts) in self.sides.iter_mut().zip(&mut found) {
+            layouts.truncate(least);
+            side.layouts = std::mem::take(layouts);
+        }
+        Ok(least)
+    }
+
+    fn linked(&self, at: usize) -> Result<Vec<PathBuf>, String> {
+        let (directory, source) = (&self.sides[at].directory, self.builder.source());
+        match self.benches.get(at) {
+            Some(bench) => layouts::of_bench(directory, &source, bench),
+            None => layouts::of_build(directory, &source),
+        }
+    }
+
+    /// Layout n is the build with the seed n.
+    fn seeded(&mut self, args: &VersusArgs, number: usize) -> Result<Vec<Vec<PathBuf>>, Failure> {
+        let mut found = Vec::new();
+        for at in 0..self.sides.len() {
+            let mut layouts = Vec::new();
+            for seed in 1..=number {
+                let directory = self.build(args, at, seed)?;
+                layouts.push(match args.bench.bench {
+                    true => self.named(at, Recipe::bench_of(&directory))?,
+                    false => directory,
+                });
+            }
+            found.push(layouts);
+        }
+        Ok(found)
+    }
+
     /// Says which sides execute files that are equal to the byte. Returns whether all do, so that nothing is left to measure.
     ///
     /// # Errors

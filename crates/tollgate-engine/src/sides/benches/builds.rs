@@ -34,6 +34,9 @@ pub struct Build {
     pub name: String,
     /// The path of the program.
     pub program: PathBuf,
+    /// If it was linked several times with its functions in another order: the path of each program. Execution n of a bench is of the
+    /// program n modulo their number. Each build has as many.
+    pub layouts: Vec<PathBuf>,
 }
 
 /// Builds that can be executed.
@@ -42,7 +45,7 @@ pub struct Builds {
     harness: Harness,
     builds: Vec<Build>,
     links: Vec<String>,
-    /// Executed for a figure instead of the link.
+    /// Executed for a figure instead of the link: build by build, all layouts of each.
     copies: Vec<Option<RefCell<Copies>>>,
     order: Order,
     /// The place of an execution's results.
@@ -72,10 +75,17 @@ impl Builds {
             let text = link.to_str().ok_or_else(|| cannot(format!("{} is not UTF-8", link.display())))?;
             links.push(text.to_owned());
         }
-        let copies = |(number, build): (usize, &Build)| {
-            Copies::new(&build.program, directory.path(), number).map(RefCell::new)
+        let programs = builds.iter().flat_map(|build| match build.layouts.as_slice() {
+            [] => std::slice::from_ref(&build.program),
+            layouts => layouts,
+        });
+        let copies = |(number, program): (usize, &PathBuf)| {
+            Copies::new(program, directory.path(), number).map(RefCell::new)
         };
-        let copies = builds.iter().enumerate().map(copies).collect();
+        let copies: Vec<_> = programs.enumerate().map(copies).collect();
+        if copies.len() > builds.len() && copies.iter().any(Option::is_none) {
+            return Err("a program of several layouts must be an ELF file of at most 16 MiB that looks for no libraries next to itself; use --layouts 1".to_owned());
+        }
         Ok(Self { harness, builds, links, copies, order, place, _directory: directory })
     }
 
@@ -87,6 +97,11 @@ impl Builds {
     /// Returns the builds, the base first.
     pub fn all(&self) -> &[Build] {
         &self.builds
+    }
+
+    /// Returns how many programs each build has.
+    pub(super) fn layouts(&self) -> usize {
+        (self.copies.len() / self.builds.len().max(1)).max(1)
     }
 
     /// Lists the benches of a build, in its order.
@@ -169,14 +184,14 @@ impl Builds {
 
     pub(super) fn one(
         &self,
-        number: usize,
+        (number, execution): (usize, u32),
         bench: &str,
         size: Size,
         within: Option<Duration>,
         executor: &mut dyn Executor,
         tick: &mut dyn FnMut(),
     ) -> Result<Done, Halt> {
-        let words = self.harness.one_words(&self.fresh(number), bench, size);
+        let words = self.harness.one_words(&self.fresh(number, execution), bench, size);
         let mut attempts = 0;
         loop {
             let Ran { execution, output, results } =
@@ -197,8 +212,9 @@ impl Builds {
     }
 
     /// Makes a copy of a build, or returns the link if there is none. Their paths are of equal length.
-    fn fresh(&self, number: usize) -> String {
-        let copy = self.copies[number].as_ref().and_then(|copies| {
+    fn fresh(&self, number: usize, execution: u32) -> String {
+        let layouts = self.layouts();
+        let copy = self.copies[number * layouts + execution as usize % layouts].as_ref().and_then(|copies| {
             let mut copies = copies.try_borrow_mut().ok()?;
             copies.renew().ok()?.to_str().map(str::to_owned)
         });

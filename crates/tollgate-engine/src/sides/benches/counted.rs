@@ -77,6 +77,7 @@ impl Builds {
                 all.push(Given {
                     name: format!("{} of {name}, {iterations} iterations,", bench.name),
                     order: Order { words, ..Order::default() },
+                    layouts: Vec::new(),
                     setup: None,
                     prepare: None,
                     conclude: None,

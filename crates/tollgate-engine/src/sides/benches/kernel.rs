@@ -57,7 +57,7 @@ impl Builds {
         let (mut size, mut iterations) = (Size::FIRST, 1);
         // The first figure includes the extra time of a first iteration.
         for _ in 0..2 {
-            let done = self.one(0, bench, size, Some(within), &mut *executor, &mut || {})?;
+            let done = self.one((0, 0), bench, size, Some(within), &mut *executor, &mut || {})?;
             match done.figure {
                 Ok(each) => {
                     iterations = 1 << ((ns / each).clamp(1.0, MOST_ITERATIONS) as u64).ilog2();

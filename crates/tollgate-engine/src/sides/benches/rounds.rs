@@ -13,7 +13,7 @@ use super::builds::{Builds, Done};
 use super::harness::Size;
 use crate::cases::run::BenchError;
 use crate::sides::versus::plan::patience;
-use crate::sides::versus::rounds::schedule_facts;
+use crate::sides::versus::rounds::{layouts_fact, schedule_facts};
 use crate::sides::versus::{Compared, Doing, Found, NotCompared, Rounds};
 use crate::sides::versus::{Executor, Halt};
 use tollgate_model::stats::random::Random;
@@ -75,12 +75,14 @@ pub fn measure(
     let state = |bench: &Bench| BenchState {
         size: Size::FIRST,
         slowest: vec![None; number],
+        timed: vec![0; number],
         why: bench.alone(builds),
     };
     let benches: Vec<BenchState> = plan.benches.iter().map(state).collect();
     let lengths = tollgate_alternation::Plan {
         until_decided: true,
         asked: plan.asked,
+        layouts: builds.layouts(),
         comparisons: Some(benches.iter().filter(|bench| bench.why.is_none()).count()),
         ..tollgate_alternation::Plan::new(plan.rounds, plan.time, plan.precision)
     };
@@ -108,6 +110,8 @@ struct Executions<'r> {
 struct BenchState {
     size: Size,
     slowest: Vec<Option<Duration>>,
+    /// The executions of each build whose figures are kept.
+    timed: Vec<u32>,
     /// Why it is left out: the predicate of a sentence.
     why: Option<String>,
 }
@@ -121,7 +125,11 @@ impl Trial for Executions<'_> {
 
     /// A bench that fails is left out from then on.
     fn execute(&mut self, turn: &Turn, so_far: &SoFar) -> Result<Came, Halt> {
-        Ok(self.figure(turn.case, turn.side, so_far)?.map_or(Came::LeaveCase, Came::Figure))
+        let figure = self.figure(turn.case, turn.side, so_far)?;
+        if turn.how == How::Timed {
+            self.benches[turn.case].timed[turn.side] += 1;
+        }
+        Ok(figure.map_or(Came::LeaveCase, Came::Figure))
     }
 }
 
@@ -166,7 +174,7 @@ impl Executions<'_> {
         let mut tick = || watch(&Doing { what: &what, elapsed: began.elapsed(), rounds, so_far });
         tick();
         let Done { figure, took } =
-            builds.one(build, name, state.size, within, &mut **executor, &mut tick)?;
+            builds.one((build, state.timed[build]), name, state.size, within, &mut **executor, &mut tick)?;
         state.slowest[build] = state.slowest[build].max(Some(took));
         match figure {
             Ok(figure) => Ok(Some(figure)),
@@ -181,6 +189,7 @@ impl Executions<'_> {
         let Self { builds, plan, .. } = self;
         let mut facts = schedule_facts(plan.seed, rounds.so_far().rounds, false, plan.time, interrupted);
         let harness = builds.harness();
+        facts.extend(layouts_fact(builds.layouts()));
         facts.push(("run.statistic".to_owned(), Fact::known(harness.statistic(), harness.name())));
         let of_build = |number: usize| {
             let measurement = |at: usize| Measurement {

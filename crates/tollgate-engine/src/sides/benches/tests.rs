@@ -53,7 +53,11 @@ impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
 }
 
 fn builds(harness: Harness, names: &[&str]) -> Builds {
-    let build = |name: &&str| Build { name: (*name).to_owned(), program: format!("/{name}").into() };
+    let build = |name: &&str| Build {
+        name: (*name).to_owned(),
+        program: format!("/{name}").into(),
+        layouts: Vec::new(),
+    };
     Builds::new(harness, names.iter().map(build).collect(), Order::default()).unwrap()
 }
 

@@ -54,6 +54,9 @@ pub struct Given {
     pub name: String,
     /// The command. Its measurement is set for each execution.
     pub order: Order,
+    /// If it has several programs, linked with their functions in another order: the command with each. Execution n is of the program
+    /// n modulo their number. Each command of a comparison has as many.
+    pub layouts: Vec<Order>,
     /// Executed before all of its executions, once in each place.
     pub setup: Option<Order>,
     /// Executed before each execution.
@@ -89,7 +92,20 @@ impl Accepts {
     }
 }
 
+impl Given {
+    /// Returns the command as its execution of this number is executed.
+    pub fn order_of(&self, number: u32) -> &Order {
+        let at = number as usize % self.layouts.len().max(1);
+        self.layouts.get(at).unwrap_or(&self.order)
+    }
+}
+
 impl Plan {
+    /// Returns how many programs each command has.
+    pub fn layouts(&self) -> usize {
+        self.commands.iter().map(|command| command.layouts.len()).max().unwrap_or(1).max(1)
+    }
+
     /// Returns how long an execution may take before it is killed, given the slowest one so far. The first has no limit.
     pub fn patience(&self, slowest: Option<Duration>) -> Option<Duration> {
         patience(self.timeout, slowest)

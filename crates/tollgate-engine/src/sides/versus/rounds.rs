@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tollgate_alternation::{Alternation, How as Purpose, Outcome, Places, SoFar, Trial, Turn};
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::traced::{Backend, Ended};
-use tollgate_model::versus::IN_TURN;
+use tollgate_model::versus::{IN_TURN, LAYOUTS};
 use tollgate_model::{Fact, compare, stats};
 
 use super::cell::{Cell, Found, processor_time};
@@ -102,6 +102,7 @@ pub fn measure(
         until_decided: plan.until_decided,
         asked: plan.asked,
         is_whole: true,
+        layouts: plan.layouts(),
         ..tollgate_alternation::Plan::new(plan.rounds, plan.time, plan.precision)
     };
     let all = [(0..cells).collect()];
@@ -168,7 +169,7 @@ impl Trial for Commands<'_, '_> {
             Purpose::Traced if self.cells[cell].is_untraced() => return Ok(Outcome::Done),
             Purpose::Traced => (How::Traced { files: self.finds_files }, format!("traced-{number}")),
         };
-        let executed = self.executed(cell, how, iteration, so_far)?;
+        let executed = self.executed(cell, how, (number, iteration), so_far)?;
         let (plan, place) = (self.plan, self.place(cell));
         let of_cell = &mut self.cells[cell];
         let figure = match (&executed, plan.by_processor) {
@@ -314,7 +315,7 @@ impl Commands<'_, '_> {
         &mut self,
         cell: usize,
         how: How,
-        iteration: String,
+        (number, iteration): (u32, String),
         so_far: &SoFar,
     ) -> Result<Option<(Execution, Ended)>, Halt> {
         self.around(cell, "preparation", |given| given.prepare.as_ref(), so_far)?;
@@ -330,7 +331,7 @@ impl Commands<'_, '_> {
             _ => self.plan.patience_of_traced(self.cells[cell].slowest()),
         };
         let variables = vec![(ITERATION.to_owned(), iteration.clone())];
-        let order = Order { how, within, variables, ..given.order.clone() };
+        let order = Order { how, within, variables, ..given.order_of(number).clone() };
         let name = self.name(cell);
         let execution = self.step(place, &order, &name, so_far)?;
         let ended = match judged(&name, &order, &execution, &self.plan.accepts) {
@@ -435,6 +436,7 @@ impl Commands<'_, '_> {
         let number = rounds.so_far().rounds;
         let mut facts = schedule_facts(plan.seed, number, in_turn.is_some(), plan.time, interrupted);
         facts.extend(in_turn);
+        facts.extend(layouts_fact(plan.layouts()));
         facts.extend(backends.into_iter().flatten().next().map(|backend| {
             let name = match backend {
                 Backend::Bpf => "bpf",
@@ -499,6 +501,11 @@ pub(crate) fn schedule_facts(
         interrupted.map(|signal| (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))),
     );
     facts
+}
+
+/// Returns the fact that each side has several programs.
+pub(crate) fn layouts_fact(number: usize) -> Option<(String, Fact)> {
+    (number > 1).then(|| (LAYOUTS.to_owned(), Fact::known(number as i64, "--layouts")))
 }
 
 fn failed(sentence: String) -> Halt {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate_model::traced::{CodeMap, Ended};
-use tollgate_model::versus::REAL;
+use tollgate_model::versus::{LAYOUTS, REAL};
 use tollgate_model::{Case, Fact, Measurement, own};
 
 use super::Halt;
@@ -88,6 +88,7 @@ fn given(name: &str) -> Given {
     Given {
         name: name.to_owned(),
         order: order_of(name),
+        layouts: Vec::new(),
         setup: None,
         prepare: None,
         conclude: None,
@@ -156,6 +157,27 @@ fn every_command_is_executed_once_a_round_in_an_order_of_its_own() {
         let equal = first.iter().zip(&first[apart..]).filter(|(one, later)| one == later).count();
         assert!((150..250).contains(&equal), "{apart}: {equal}");
     }
+}
+
+#[test]
+fn executions_of_a_command_are_of_its_layouts_in_turn() {
+    let mut mock = Mock::default();
+    let mut plan = Plan { rounds: Rounds::exactly(7), warmups: 0, ..plan(&["a 20", "b 21"]) };
+    for command in &mut plan.commands {
+        command.layouts =
+            ["one", "two", "three"].map(|of| order_of(&format!("{} {of} 20", command.name))).into();
+    }
+    let compared = run(&mut mock, &plan).expect("compared");
+    for name in ["a", "b"] {
+        let own = mock.log.iter().filter(|executed| executed.starts_with(name));
+        let own: Vec<&str> = own.filter_map(|executed| executed.split(' ').nth(2)).collect();
+        assert_eq!(own, ["one", "two", "three", "one", "two", "three", "one"], "{name}");
+    }
+    assert!(
+        compared.facts.contains(&(LAYOUTS.to_owned(), Fact::known(3_i64, "--layouts"))),
+        "{:?}",
+        compared.facts
+    );
 }
 
 #[test]

@@ -16,8 +16,10 @@ use tollgate_os::private::TrustedDirectory;
 use tollgate_os::tool::attend;
 
 use super::git::{Repository, Tree};
+use super::layouts::{self, SEED};
 use crate::args::versus::VersusArgs;
 use crate::failure::Failure;
+use crate::versus::counted;
 use crate::versus::executed::failed;
 
 /// Builds that are kept; a comparison keeps its own in any case.
@@ -45,26 +47,61 @@ pub struct Recipe {
     line: String,
     /// Its standard output is Cargo's messages.
     has_messages: bool,
+    /// How its programs get several layouts.
+    pub layouts: Layouts,
+}
+
+/// How the programs of a build get several layouts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layouts {
+    /// They have one.
+    One,
+    /// Cargo links each of them this often, at least and at most.
+    Linked([usize; 2]),
+    /// The build command takes a seed.
+    Seeded,
 }
 
 impl Recipe {
     fn of(args: &VersusArgs, source: &Path) -> Result<Self, Failure> {
         let has = |name: &str| source.join(name).is_file();
         let is_bench = args.bench.bench;
+        let line = match args.revisions.build.as_deref() {
+            Some(line) => line.to_owned(),
+            None if has("Cargo.toml") && is_bench => "cargo bench --no-run".to_owned(),
+            None if has("Cargo.toml") => "cargo build --release".to_owned(),
+            None if has("go.mod") => {
+                let seed =
+                    if asked(args) > 1 { format!("-ldflags=-randlayout={SEED} ") } else { String::new() };
+                if is_bench {
+                    format!("go test -c {seed}-o {GO_BENCHES} .")
+                } else {
+                    format!("mkdir -p bin && go build {seed}-o bin/ ./...")
+                }
+            }
+            None => {
+                return Err(Failure::input(
+                    "it has neither Cargo.toml nor go.mod; --build says how to build it, such as --build make",
+                ));
+            }
+        };
+        let is_cargo = line.starts_with("cargo ");
+        let layouts = match asked(args) {
+            _ if line.contains(SEED) => Layouts::Seeded,
+            1 => Layouts::One,
+            number if is_cargo && args.revisions.layouts.is_some() => Layouts::Linked([number; 2]),
+            number if is_cargo => Layouts::Linked([number, layouts::MOST]),
+            number if args.revisions.layouts.is_some() => {
+                return Err(Failure::input(format!(
+                    "--layouts {number}: --build must have {SEED} where its linker takes a seed, such as \
+                     LDFLAGS=-fuse-ld=lld -Wl,--shuffle-sections=.text*={SEED}"
+                )));
+            }
+            _ => Layouts::One,
+        };
         let messages = " --message-format=json-render-diagnostics";
-        let cargo = |line: &str| Self { line: format!("{line}{messages}"), has_messages: true };
-        let plain = |line: &str| Self { line: line.to_owned(), has_messages: false };
-        match args.revisions.build.as_deref() {
-            Some(line) if is_bench && line.starts_with("cargo ") => Ok(cargo(line)),
-            Some(line) => Ok(plain(line)),
-            None if has("Cargo.toml") && is_bench => Ok(cargo("cargo bench --no-run")),
-            None if has("Cargo.toml") => Ok(plain("cargo build --release")),
-            None if has("go.mod") && is_bench => Ok(plain(&format!("go test -c -o {GO_BENCHES} ."))),
-            None if has("go.mod") => Ok(plain("mkdir -p bin && go build -o bin/ ./...")),
-            None => Err(Failure::input(
-                "it has neither Cargo.toml nor go.mod; --build says how to build it, such as --build make",
-            )),
-        }
+        let has_messages = is_bench && is_cargo;
+        Ok(Self { line: if has_messages { line + messages } else { line }, has_messages, layouts })
     }
 
     /// The program of benches in a build.
@@ -102,6 +139,17 @@ fn benches(messages: &str) -> Vec<(String, PathBuf)> {
         Some((name.to_owned(), parts.as_path().to_owned()))
     };
     messages.lines().filter_map(bench).collect()
+}
+
+/// How many layouts each side has at first.
+///
+/// A guest that counts instructions counts the same in each.
+pub fn asked(args: &VersusArgs) -> usize {
+    /// With fewer executions, some layouts have one alone.
+    const FEWEST: u32 = 2 * layouts::USUAL as u32;
+    let has_few = args.length.runs.or(args.length.max_runs).is_some_and(|runs| runs < FEWEST);
+    let is_counted = counted::is_asked(&args.environments).unwrap_or_default();
+    args.revisions.layouts.unwrap_or(if has_few || is_counted { 1 } else { layouts::USUAL })
 }
 
 /// The directory of builds, which one comparison uses at a time.
@@ -154,6 +202,7 @@ impl Builder {
         &mut self,
         repository: &Repository,
         tree: &Tree,
+        seed: usize,
         recipe: &mut Option<Recipe>,
         args: &VersusArgs,
         progress: &dyn Fn(&str),
@@ -167,14 +216,15 @@ impl Builder {
             Some(known) => known,
             None => recipe.insert(Recipe::of(args, &source.0)?),
         };
-        let name = repository.digest(&identity(tree, recipe, &source.0)?)?;
+        let line = recipe.line.replace(SEED, &seed.to_string());
+        let name = repository.digest(&identity(tree, recipe, &line, &source.0)?)?;
         let kept = self.place.path().join(name);
         if kept.is_dir() {
             progress("built before");
             let _ = File::open(&kept).and_then(|directory| directory.set_modified(SystemTime::now()));
         } else {
-            progress(&recipe.line);
-            self.execute(recipe, &source.0)?;
+            progress(&line);
+            self.execute(recipe, &line, args.bench.bench, &source.0)?;
             fs::rename(&source.0, &kept)
                 .map_err(|why| Failure::input(format!("{}: {}", kept.display(), plainly(&why))))?;
         }
@@ -182,12 +232,16 @@ impl Builder {
         Ok(kept)
     }
 
-    fn execute(&self, recipe: &Recipe, source: &Path) -> Result<(), Failure> {
+    fn execute(&self, recipe: &Recipe, line: &str, is_bench: bool, source: &Path) -> Result<(), Failure> {
         let log = self.place.path().join(LOG);
         let messages = if recipe.has_messages { source.join(MESSAGES) } else { log.clone() };
         // Its output has no limit, but what attends a tool keeps only the beginning.
         let mut command = shell("exec >>\"$1\" 2>>\"$0\"; exec sh -c \"$2\"");
-        command.arg(&log).arg(messages).arg(&recipe.line).current_dir(source);
+        command.arg(&log).arg(messages).arg(line).current_dir(source);
+        if let Layouts::Linked(numbers) = recipe.layouts {
+            layouts::link(&mut command, source, numbers, is_bench)
+                .map_err(|why| Failure::input(format!("{}: {}", source.display(), plainly(&why))))?;
+        }
         command
             .env("CARGO_TARGET_DIR", source.join("target"))
             .env_remove("GIT_DIR")
@@ -198,16 +252,21 @@ impl Builder {
         let said = end_of_file(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
         interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
-        let ended = ended.map_err(|why| Failure::input(format!("`{}`: {}", recipe.line, plainly(&why))))?;
+        let ended = ended.map_err(|why| Failure::input(format!("`{line}`: {}", plainly(&why))))?;
         match ended.status {
             Some(status) if status.success() => Ok(()),
             status => {
                 let how =
                     status.map_or("took more than a day".to_owned(), |status| format!("failed ({status})"));
-                let sentence = format!("`{}` {how}", recipe.line);
+                let sentence = format!("`{line}` {how}");
                 Err(failed(NotCompared::Failed { sentence, said: end_of(&said) }))
             }
         }
+    }
+
+    /// The directory in which every tree is built.
+    pub fn source(&self) -> PathBuf {
+        self.place.path().join(SOURCE)
     }
 
     /// Removes the builds that were used longest ago.
@@ -251,8 +310,8 @@ impl Drop for Source {
 }
 
 /// All that a build depends on, as a text. Versions are asked for in the tree, where a file may choose the toolchain.
-fn identity(tree: &Tree, recipe: &Recipe, source: &Path) -> Result<String, Failure> {
-    let mut text = format!("{}\n{}\n", tree.name(), recipe.line);
+fn identity(tree: &Tree, recipe: &Recipe, line: &str, source: &Path) -> Result<String, Failure> {
+    let mut text = format!("{}\n{line}\n{:?}\n", tree.name(), recipe.layouts);
     for tool in TOOLS {
         let ended = attend(shell(tool).current_dir(source), SHORT, &|| interrupt::requested().is_some());
         let said =
