@@ -4,6 +4,7 @@
 //! Each command in each environment is a member of a session. The figures are those of its timed executions; other, traced
 //! executions show what a difference consists of.
 
+mod beside;
 mod cells;
 mod counted;
 pub(crate) mod difference;
@@ -18,6 +19,7 @@ pub(crate) mod split;
 mod tables;
 mod text;
 
+pub use beside::counts;
 pub use cells::letter;
 pub use counted::functions;
 pub use text::text;

@@ -86,3 +86,43 @@ fn a_document_has_the_counts_and_no_times() {
 fn counted_commands_are_shown_everywhere_alike() {
     insta::assert_snapshot!(everywhere::of_session(&counted(-700_000.0, 0.0)));
 }
+
+#[test]
+fn counts_beside_times_say_what_both_mean() {
+    let said = |ms: f64, kernel: f64| {
+        let timed = runs(&[side("ls -l /usr", 28.0), side("ls /usr", ms)]);
+        let counted = counted(kernel, 0.0);
+        let [timed, counted] = [&timed, &counted].map(|runs| Session::of(runs).expect("a session"));
+        let text =
+            anstream::adapter::strip_str(&versus::counts(&timed, &counted, &[], false, 80)).to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text.split_once("\nB executes ")
+            .expect("a sentence")
+            .1
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let more = "21 % more instructions than A (user +0, kernel +700,000)";
+    for (ms, kernel, sentence) in [
+        (30.0, 700_000.0, format!("{more}: it is slower because it does more.")),
+        (28.0, 700_000.0, format!("{more}, too few for a difference of the time.")),
+        (
+            26.0,
+            700_000.0,
+            format!(
+                "{more}, and the time goes the other way: caches, branch prediction, the layout of the code, or waiting outweigh the work."
+            ),
+        ),
+        (
+            30.0,
+            0.0,
+            "as many instructions as A (user +0, kernel +0), and is slower: that is a matter of caches, branch prediction, the layout of \
+             the code, or waiting, not of more or less work."
+                .to_owned(),
+        ),
+        (28.0, 0.0, "as many instructions as A (user +0, kernel +0).".to_owned()),
+    ] {
+        assert_eq!(said(ms, kernel), sentence);
+    }
+}

@@ -2,10 +2,11 @@
 //!
 //! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
 //! - `revisions`: builds of a repository's revisions, in which a command or the benches are executed.
-//! - `places`: where they are executed, and `counted`: guests that count their instructions. `progress`: what is seen meanwhile.
+//! - `places`: where they are executed, and `counted`: guests that count their instructions, `counts` beside times. `progress`: what is seen meanwhile.
 
 mod benches;
 mod counted;
+mod counts;
 mod executed;
 mod given;
 mod parameters;
@@ -37,6 +38,7 @@ use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::run::sides::named;
 use crate::{compare, document, out, say, show};
+use counts::Counts;
 use executed::Executed;
 use given::Commands;
 use progress::Shown;
@@ -63,6 +65,7 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
     })?;
     let counts = counted::is_asked(&args.environments)?;
+    counts::check(args)?;
     if counts {
         counted::check(args)?;
     } else {
@@ -111,7 +114,11 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
-    finish(args, destination.as_ref(), &runs, &functions, &stacks)?;
+    let counts = match args.result.counts && interrupted.is_none() {
+        true => counts::count(args, revisions.as_ref())?,
+        false => Counts::default(),
+    };
+    finish(args, destination.as_ref(), &runs, &counts, &functions, &stacks)?;
     if interrupted.is_some() {
         let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
         say::say(&format!("interrupted{kept}"));
@@ -304,6 +311,7 @@ fn finish(
     args: &VersusArgs,
     destination: Option<&Destination>,
     runs: &[Run],
+    counts: &Counts,
     functions: &[Vec<FunctionCount>],
     stacks: &[(String, u64)],
 ) -> Result<(), Failure> {
@@ -325,12 +333,22 @@ fn finish(
         ShowFormat::Md => show::print_markdown(runs, &Spread::default(), asked),
         ShowFormat::Svg => show::print_picture(runs, &Spread::default(), asked),
         ShowFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
-        ShowFormat::Table => out::print(&screen(&session, functions, all)),
+        ShowFormat::Table => {
+            // The last line names what else can be shown.
+            let screen = screen(&session, functions, all);
+            let last = screen.trim_end().rfind('\n').map_or(0, |end| end + 1);
+            out::print(&format!("{}{}{}", &screen[..last], beside(&session, counts, all), &screen[last..]))
+        }
         ShowFormat::Json if args.bench.bench => {
             out::print_json(&session::json::SessionDocument::new(&session, named))
         }
         ShowFormat::Json => {
-            out::print_json(&json::VersusDocument::new(&session, named).with_functions(functions))
+            let document = json::VersusDocument::new(&session, named).with_functions(functions);
+            let counted = Session::of(&counts.runs);
+            out::print_json(&match &counted {
+                Some(counted) => document.with_counts(&session, counted, &counts.functions),
+                None => document,
+            })
         }
     };
     let exported = export(args, &session, stacks);
@@ -351,6 +369,13 @@ fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> Str
     } else {
         counts
     }
+}
+
+fn beside(session: &Session, counts: &Counts, all: bool) -> String {
+    let counted = Session::of(&counts.runs);
+    counted.map_or_else(String::new, |counted| {
+        versus::counts(session, &counted, &counts.functions, all, out::width())
+    })
 }
 
 fn export(args: &VersusArgs, session: &Session, stacks: &[(String, u64)]) -> Result<(), Failure> {

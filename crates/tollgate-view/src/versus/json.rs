@@ -11,6 +11,7 @@ use tollgate_model::versus::{Command, FAULTS, INSTRUCTIONS, MEMORY, REAL, SYS, U
 use tollgate_model::{Case, Label, RunId, Traced, own, stats};
 use tollgate_output::json::Record;
 
+use super::beside;
 use super::cells::{self, Cell};
 use super::counted::{self, CountRecord};
 use super::record::SplitRecord;
@@ -33,6 +34,20 @@ pub struct VersusDocument<'a> {
     commands: Vec<Executed<'a>>,
     /// Each other one compared with the first.
     comparison: Rows<'a>,
+    /// With --counts, the same commands counted in a guest; otherwise None.
+    counts: Option<CountsBeside>,
+}
+
+/// The counts of commands that were timed.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CountsBeside {
+    /// Of each command, in the order of `commands`: the fields of `counted`.
+    commands: Vec<Option<BTreeMap<String, CountRecord>>>,
+    /// The functions of each that the instructions of one execution are in.
+    functions: Vec<Vec<counted::FunctionRecord>>,
+    /// For each other command, what its counts and its time mean together.
+    sentences: Vec<String>,
 }
 
 /// A command in an environment.
@@ -176,12 +191,23 @@ impl<'s> VersusDocument<'s> {
                     .map(|cell| cell.member.part.command.as_deref().map_or("", Command::shown)),
                 rows: rows.collect(),
             },
+            counts: None,
             commands: cells.iter().zip(files).map(|(cell, file)| Executed::new(cell, file)).collect(),
         }
     }
 }
 
 impl VersusDocument<'_> {
+    /// With the counts of the same commands, and the functions of each.
+    pub fn with_counts(self, timed: &Session, counts: &Session, lists: &[Vec<FunctionCount>]) -> Self {
+        let counts = CountsBeside {
+            commands: cells::all(counts).iter().map(counted::record).collect(),
+            functions: lists.iter().map(|list| counted::functions_record(list)).collect(),
+            sentences: beside::sentences(timed, counts),
+        };
+        Self { counts: Some(counts), ..self }
+    }
+
     /// With the functions of each command, if there is a list for each.
     pub fn with_functions(mut self, lists: &[Vec<FunctionCount>]) -> Self {
         if lists.len() == self.commands.len() {

@@ -17,7 +17,7 @@ const AFTER: &str = "\
 Each COMMAND is one line for the shell, so quote it. Each round executes every command once, in random order. docs/versus.md describes the method and the differences from hyperfine.";
 
 /// `tollgate versus`.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(after_help = examples::help("versus", AFTER))]
 pub struct VersusArgs {
     /// The commands; each is compared with the first. With --bench: builds, OLD NEW, and patterns of benches
@@ -50,7 +50,7 @@ pub struct VersusArgs {
 }
 
 /// Revisions of a repository as sides.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Revisions")]
 pub struct RevisionArgs {
     /// Compare the command in this revision of the git repository here, built at a path of its own, with the
@@ -75,7 +75,7 @@ fn parse_layouts(text: &str) -> Result<usize, String> {
 }
 
 /// Builds of benches in the place of commands.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Benches")]
 pub struct BenchArgs {
     /// Compare builds bench by bench: the first two arguments and any later paths of files are builds; the
@@ -119,7 +119,7 @@ pub enum HarnessName {
 }
 
 /// For how long commands are executed.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "How long")]
 pub struct LengthArgs {
     /// Start no round after this time, from 1s to 24h; a bare number is seconds [default: 30s; with --bench
@@ -153,7 +153,7 @@ pub struct LengthArgs {
 }
 
 /// Commands executed around the commands.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Around the commands")]
 pub struct AroundArgs {
     /// Execute CMD once before all executions of a command
@@ -180,7 +180,7 @@ pub struct AroundArgs {
 }
 
 /// Parameters in commands, and names.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Parameters and names")]
 pub struct ParameterArgs {
     /// Execute each command with every value of {VAR} from MIN to MAX
@@ -207,7 +207,7 @@ pub struct ParameterArgs {
 }
 
 /// The conditions that commands are executed under.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Conditions")]
 pub struct ConditionArgs {
     /// Standard input: `null`, or a file that is opened anew for each execution
@@ -239,7 +239,7 @@ pub struct ConditionArgs {
 }
 
 /// The use of the result.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct ResultArgs {
     /// Keep the runs under this label, by which show, compare and report find them; without it nothing is kept
@@ -273,6 +273,9 @@ pub struct ResultArgs {
     /// instructions, `function` shows one execution by function
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
+    /// Also count the instructions of the commands, in a guest, and say what counts and times mean together
+    #[arg(long)]
+    pub counts: bool,
     /// With guests that count instructions: write the kernel stacks of one execution to this file, folded for
     /// flame graphs, with the instructions in each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "bench")]
