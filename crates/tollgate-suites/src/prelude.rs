@@ -21,37 +21,42 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The timed code of a case that another version wrote, which has no instance either.
 pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
 
-/// Defines an enumeration of a parameter's words; with a type, also a constant of each, such as its loop.
+/// Defines an enumeration of a parameter's words; with a type, also a constant of each, such as its loop. An empty word, the first
+/// one, is that of cases without the parameter.
 macro_rules! words {
-    ($(#[$about:meta])* enum $name:ident($key:literal): $type:ty { $($variant:ident = $word:literal => $value:expr),+ $(,)? }) => {
-        words! { $(#[$about])* enum $name($key) { $($variant = $word),+ } }
+    ($(#[$about:meta])* $vis:vis enum $name:ident($key:literal): $type:ty { $($variant:ident = $word:literal => $value:expr),+ $(,)? }) => {
+        words! { $(#[$about])* $vis enum $name($key) { $($variant = $word),+ } }
 
         impl $name {
-            fn value(self) -> $type {
+            $vis fn value(self) -> $type {
                 match self {
                     $(Self::$variant => $value),+
                 }
             }
         }
     };
-    ($(#[$about:meta])* enum $name:ident($key:literal) { $($variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $vis:vis enum $name:ident($key:literal) { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        enum $name {
+        $vis enum $name {
             $($variant),+
         }
 
         impl $name {
-            const WORDS: &'static [&'static str] = &[$($word),+];
+            $vis const WORDS: &'static [&'static str] = &[$($word),+];
         }
 
         impl TryFrom<&Params> for $name {
             type Error = Refusal;
 
             fn try_from(params: &Params) -> Result<Self> {
-                match word(params, $key) {
+                let given = params.get($key).map(ToString::to_string).unwrap_or_default();
+                match given.as_str() {
                     $($word => Ok(Self::$variant),)+
-                    other => Err(fail!("{} is {other:?}; it must be one of {}", $key, Self::WORDS.join(", "))),
+                    _ => {
+                        let known = Self::WORDS.join(", ");
+                        Err(fail!("{} is {given:?}; it must be one of {}", $key, known.trim_start_matches(", ")))
+                    }
                 }
             }
         }

@@ -39,7 +39,8 @@ fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
         0 => (Timed::once("syscall", TimedLoop::Long(inline)), None),
         8 => below(entered_at_8, returned_from_8),
         24 => below(entered_at_24, returned_from_24),
-        _ => (REFUSED_CALL, None),
+        1 => (REFUSED_CALL, None),
+        _ => (NOT_TIMED, None),
     }
 }
 

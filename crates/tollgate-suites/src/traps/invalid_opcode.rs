@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
-use super::opcode::{Alone, Opcode, check_pairs, twenty_seven};
+use super::opcode::{Alone, Opcode, Which, check_pairs, twenty_seven};
 use super::power::{decode, power};
 use super::{imul::TEN, locked::Locked, module_emulation};
 use crate::prelude::*;
@@ -16,28 +16,31 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 3, Interrupt 6; sigaction(2); do_error_trap(), arch/x86/kernel/traps.c",
     baseline: Baseline::Benchmark("traps/imul"),
     cases: |_| {
-        let by = [None, Some("module-ring3"), Some("module-ring0")];
-        let of = |by: Option<&str>, opcode: Option<&str>| {
-            let pairs = [("by", by), ("opcode", opcode)];
-            pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))).collect()
+        let of = |by: &str, opcode: &str| {
+            let named = [("by", by), ("opcode", opcode)].into_iter().filter(|(_, word)| !word.is_empty());
+            named.map(|(key, word)| (key.to_owned(), word.into())).collect()
         };
-        by.into_iter().flat_map(|by| [of(by, None), of(by, Some("ud1"))]).collect()
+        By::WORDS.iter().flat_map(|by| Which::WORDS.iter().map(move |opcode| of(by, opcode))).collect()
     },
     counts: Some("traps"),
-    crossed_in: |params, boundary| match (By::from_params(params), boundary) {
-        (By::Signal, _) => true,
-        (By::ModuleInRing3, boundary) => !matches!(boundary, Signal | SystemCall),
-        (By::ModuleInRing0, boundary) => matches!(boundary, Exception | KernelCode),
+    crossed_in: |params, boundary| match By::try_from(params) {
+        Ok(By::ModuleInRing3) => !matches!(boundary, Signal | SystemCall),
+        Ok(By::ModuleInRing0) => matches!(boundary, Exception | KernelCode),
+        _ => true,
     },
     // The module's loop in ring 0 has the same body.
     beside: &[("traps/breakpoint", "an exception with its signal and handler, of which nothing is emulated")],
     timed: |params| {
-        let opcode = Opcode::from_params(params);
-        Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }
+        let timed = |opcode: Opcode| Timed::Loop {
+            code: opcode.code,
+            instruction: opcode.mnemonic,
+            times: TEN as usize,
+        };
+        Which::try_from(params).map_or(NOT_TIMED, |which| timed(which.value()))
     },
     kind: Kind::Instance(|timed, params, _| {
-        let opcode = Opcode::from_params(params);
-        match By::from_params(params) {
+        let opcode = Which::try_from(params)?.value();
+        match By::try_from(params)? {
             By::Signal => by_signal(timed, &opcode),
             By::ModuleInRing3 => module_emulation::in_ring_3(timed, &opcode),
             By::ModuleInRing0 => module_emulation::in_ring_0(&opcode),
@@ -46,30 +49,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// The emulator of the opcode, and where the opcode is executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// A handler of SIGILL, in a program.
-    Signal,
-    /// A kernel module, in a program.
-    ModuleInRing3,
-    /// A kernel module, in the kernel.
-    ModuleInRing0,
-}
-
-impl By {
-    fn from_params(params: &Params) -> Self {
-        match word(params, "by") {
-            "module-ring3" => Self::ModuleInRing3,
-            "module-ring0" => Self::ModuleInRing0,
-            _ => Self::Signal,
-        }
-    }
+words! {
+    /// The emulator of the opcode: a handler of SIGILL, or a kernel module, for a program or for the kernel itself.
+    enum By("by") { Signal = "", ModuleInRing3 = "module-ring3", ModuleInRing0 = "module-ring0" }
 }
 
 /// Returns whether a case needs the kernel module, which is built for a guest.
 pub fn needs_kernel_module(case: &Case) -> bool {
-    case.benchmark == BENCHMARK.name && By::from_params(&case.params) != By::Signal
+    case.benchmark == BENCHMARK.name && By::try_from(&case.params).is_ok_and(|by| by != By::Signal)
 }
 
 fn by_signal(timed: Timed, opcode: &Opcode) -> Result<Instance> {
@@ -174,7 +161,7 @@ mod tests {
         unsafe extern "C" fn plain_mov(rax: u64, rcx: u64) -> u64 {
             core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret")
         }
-        let opcode = Opcode { alone: plain_mov, ..Opcode::from_params(&Params::new()) };
+        let opcode = Opcode { alone: plain_mov, ..Which::LockMov.value() };
         let why = "f0 89 c8 does not trap here: it ran as a plain mov and left 0x3 in rax";
         let checked =
             check_pairs(&opcode, |base, exponent| emulated(plain_mov, base.into(), exponent.into()));

@@ -14,20 +14,23 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 3, Interrupt 14; madvise(2); Linux mm/memory.c, do_anonymous_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     beside: &[("traps/return", "the same where no call is around each store")],
-    timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
+    timed: |params| Page::try_from(params).map_or(NOT_TIMED, Page::value),
     counts: Some("minor faults"),
-    cases: |_| each_word("page", &["4k", "thp"]),
+    cases: |_| each_word("page", Page::WORDS),
     headlines: &[Headline::of(Section::Faults, "minor page fault, 4 KiB", &[("page", "4k")])],
     kind: Kind::Instance(|timed, params, _| {
-        if word(params, "page") == "thp" {
-            let region = touched::huge(MOST_HUGE)?;
-            let touched = Touched::new(region, HUGE, HUGE / PAGE, Counting::Faults);
-            return touched.instance(timed, 1, touched::aligned(HUGE));
+        if Page::try_from(params)? == Page::Small {
+            return small(timed);
         }
-        small(timed)
+        let touched = Touched::new(touched::huge(MOST_HUGE)?, HUGE, HUGE / PAGE, Counting::Faults);
+        touched.instance(timed, 1, touched::aligned(HUGE))
     }),
     ..TRAP
 };
+
+words! {
+    enum Page("page"): Timed { Small = "4k" => SMALL, Huge = "thp" => LARGE }
+}
 
 pub(super) fn small(timed: Timed) -> Result<Instance> {
     // The kernel's fault count is enough; residency need not be checked.

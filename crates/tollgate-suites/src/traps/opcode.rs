@@ -27,23 +27,26 @@ pub(super) struct Opcode {
     pub otherwise: &'static str,
 }
 
-impl Opcode {
-    pub fn from_params(params: &Params) -> Self {
-        if word(params, "opcode") == "ud1" {
-            let otherwise = "0f b9 c8 does not trap here: it had no visible effect";
-            Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, number: 1, otherwise }
-        } else {
-            let otherwise = "f0 89 c8 does not trap here: it ran as a plain mov";
-            Self {
-                code: TimedLoop::Long(ten_lock_movs),
-                mnemonic: "lock mov",
-                alone: lock_mov,
-                number: 0,
-                otherwise,
-            }
-        }
+words! {
+    pub(super) enum Which("opcode"): Opcode {
+        LockMov = "" => Opcode {
+            code: TimedLoop::Long(ten_lock_movs),
+            mnemonic: "lock mov",
+            alone: lock_mov,
+            number: 0,
+            otherwise: "f0 89 c8 does not trap here: it ran as a plain mov",
+        },
+        Ud1 = "ud1" => Opcode {
+            code: TimedLoop::Long(ten_ud1s),
+            mnemonic: "ud1",
+            alone: ud1,
+            number: 1,
+            otherwise: "0f b9 c8 does not trap here: it had no visible effect",
+        },
     }
+}
 
+impl Opcode {
     pub fn entry(&self) -> usize {
         match self.code {
             TimedLoop::Long(code) => code.address(),

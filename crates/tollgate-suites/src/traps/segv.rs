@@ -28,16 +28,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != SystemCall || word(params, "repair") == "mprotect",
     timed: |_| SMALL,
     counts: Some("signals"),
-    cases: |_| each_word("repair", &["skip", "mprotect"]),
+    cases: |_| each_word("repair", Repair::WORDS),
     kind: Kind::Instance(|timed, params, _| {
-        let repairs = word(params, "repair") == "mprotect";
-        let around = ReadOnly::new(timed, repairs)?;
+        let around = ReadOnly::new(timed, Repair::try_from(params)? == Repair::Mprotect)?;
         // SAFETY: before each batch the hooks set word 0 to the start of their region, which has a page for each store.
         let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
     }),
     ..TRAP
 };
+
+words! {
+    enum Repair("repair") { Skip = "skip", Mprotect = "mprotect" }
+}
 
 struct ReadOnly {
     handled: Handled,
