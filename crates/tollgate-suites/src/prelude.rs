@@ -21,6 +21,13 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The timed code of a case that another version wrote, which has no instance either.
 pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
 
+/// What [`words!`] defines.
+pub(crate) trait Listed: Copy + 'static {
+    const ALL: &'static [Self];
+
+    fn word(self) -> &'static str;
+}
+
 /// Defines an enumeration of a parameter's words; with a type, also a constant of each, such as its loop. An empty word, the first
 /// one, is that of cases without the parameter.
 macro_rules! words {
@@ -44,6 +51,14 @@ macro_rules! words {
 
         impl $name {
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl Listed for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            fn word(self) -> &'static str {
+                Self::WORDS[self as usize]
+            }
         }
 
         impl TryFrom<&Params> for $name {

@@ -24,9 +24,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Work on a block while it is cached, and write past the caches what is not read again soon.",
     source: "McVoy and Staelin, lmbench, USENIX 1996 (bw_mem); Intel Optimization Reference Manual, Optimizing Cache Usage",
     crosses: &[MemoryAccess, Tlb],
-    timed: |params| match chosen(params).and_then(|(op, by)| code(op, by)) {
+    timed: |params| match chosen(params).ok().and_then(|(op, by)| code(op, by)) {
         Some((code, instruction, times)) => Timed::Together { code, instruction, times },
-        None => Timed::Whole("no such instruction"),
+        None => NOT_TIMED,
     },
     cases: |machine| {
         let last = Sizes::of(machine).last;
@@ -47,7 +47,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 /// Memory by each operation and by all processors, and reads from the caches of this core.
 fn says_most(params: &Params, machine: &Topology) -> bool {
-    let Some((op, by)) = chosen(params) else { return false };
+    let Ok((op, by)) = chosen(params) else { return false };
     let caches = Sizes::of(machine);
     let kib = number(params, "kib");
     let is_memory = sizes(caches.last).last() == Some(&kib);
@@ -58,8 +58,8 @@ fn says_most(params: &Params, machine: &Topology) -> bool {
     }
 }
 
-fn chosen(params: &Params) -> Option<(Op, By)> {
-    Some((Op::from_word(word(params, "op"))?, By::from_word(word(params, "by"))?))
+fn chosen(params: &Params) -> Result<(Op, By)> {
+    Ok((Op::try_from(params)?, By::try_from(params)?))
 }
 
 /// The instructions of an operation's curve. Most processors have them, so machines can be compared.
@@ -93,7 +93,7 @@ fn usual(last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let (cached, largest) = (sizes.get(2).copied(), sizes.last().copied().unwrap_or_default());
     let mut cases = Vec::new();
-    for op in Op::ALL {
+    for &op in Op::ALL {
         let is_curve = matches!(op, Op::Read | Op::Write | Op::Copy);
         let is_drawn = |kib: &&u64| is_curve || Some(**kib) == cached || **kib == largest;
         cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, usual_by(op), kib, Page::Small, 1)));
@@ -109,7 +109,7 @@ fn of_all_processors(machine: &Topology) -> Vec<Params> {
     let threads = machine.parallelism() as u64;
     let kib = of_each_thread(Sizes::of(machine), sharers(machine));
     let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
-    Op::ALL.into_iter().filter(|_| threads > 1).map(with).collect()
+    Op::ALL.iter().copied().filter(|_| threads > 1).map(with).collect()
 }
 
 /// Returns KiB for each of `sharers` of a last-level cache: four times that cache together, and at least four times L2 each.
@@ -120,7 +120,7 @@ fn of_each_thread(caches: Sizes, sharers: u64) -> u64 {
 
 /// Every operation by every instruction, and the usual ones in pages of both sizes.
 fn all(last_level: u64) -> Vec<Params> {
-    let ways = Op::ALL.into_iter().flat_map(|op| By::ALL.map(|by| (op, by)));
+    let ways = Op::ALL.iter().copied().flat_map(|op| By::ALL.iter().map(move |&by| (op, by)));
     let sizes = sizes(last_level);
     let ends = [sizes.first(), sizes.get(2), sizes.last()].map(|kib| kib.copied().unwrap_or_default());
     let mut cases = Vec::new();
@@ -134,11 +134,11 @@ fn all(last_level: u64) -> Vec<Params> {
 }
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let (op, by) = chosen(params).ok_or_else(|| fail!("it has no such operation"))?;
+    let (op, by) = chosen(params)?;
     let (code, ..) = code(op, by).ok_or_else(|| fail!("no loop does that by {}", by.word()))?;
     by.is_here()?;
     let bytes = number(params, "kib") << 10;
-    let page = Page::from_word(word(params, "page"));
+    let page = Page::try_from(params)?;
     let threads = number(params, "threads") as usize;
     if threads > 1 {
         return together::instance((op, by), bytes, page, threads, context);
@@ -257,8 +257,8 @@ mod tests {
     fn every_operation_moves_what_it_should_by_every_instruction() {
         let mut context = Context::here();
         pinned();
-        for op in Op::ALL {
-            for by in By::ALL.into_iter().filter(|&by| code(op, by).is_some()) {
+        for &op in Op::ALL {
+            for by in By::ALL.iter().copied().filter(|&by| code(op, by).is_some()) {
                 for kib in [16, 1 << 10] {
                     let case = case(op, by, kib, Page::Small, 1);
                     let made = instance(&case, &mut context);
@@ -278,7 +278,7 @@ mod tests {
         let threads = all.len().min(2) as u64;
         let mut context = Context::here();
         pinned();
-        for op in Op::ALL {
+        for &op in Op::ALL {
             let by = if op == Op::Fill { By::Rep } else { By::Sse2 };
             let case = case(op, by, 1 << 10, Page::Small, threads);
             let made = match threads {

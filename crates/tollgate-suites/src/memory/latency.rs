@@ -47,7 +47,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     kind: Kind::Instance(|timed, params, context| {
         let bytes = (number(params, "kib") << 10) as usize;
-        let page = Page::from_word(word(params, "page"));
+        let page = Page::try_from(params)?;
         let amount = Amount::new(bytes as u64, Sizes::shared(context));
         let (field, caches) = (field(page, amount, context)?, Sizes::shared(context));
         {

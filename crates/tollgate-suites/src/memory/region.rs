@@ -7,25 +7,8 @@ use tollgate_model::text::plainly;
 use super::topology::Sizes;
 use crate::prelude::*;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Page {
-    /// 4 KiB.
-    Small,
-    /// 2 MiB.
-    Huge,
-}
-
-impl Page {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Small => "4k",
-            Self::Huge => "2m",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Self {
-        if word == Self::Huge.word() { Self::Huge } else { Self::Small }
-    }
+words! {
+    pub(super) enum Page("page") { Small = "4k", Huge = "2m" }
 }
 
 /// How much memory a case shares with others: small cases should not wait for the preparation of large memory.
@@ -183,7 +166,6 @@ mod tests {
             let last = region.words_mut().len() - 1;
             region.words_mut()[last] = 7;
             assert_eq!(region.words_mut()[last], 7);
-            assert_eq!(Page::from_word(page.word()), page);
         }
     }
 

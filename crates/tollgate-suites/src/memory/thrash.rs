@@ -134,7 +134,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let pair = related(word(params, "pair"), context)?;
     let caches = Sizes::shared(context);
     let bytes = number(params, "kib") << 10;
-    let page = Page::from_word(word(params, "page"));
+    let page = Page::try_from(params)?;
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
     let amount = Amount::new(bytes, caches);
     let buffers = buffers(page, amount, pair.to, context)?;

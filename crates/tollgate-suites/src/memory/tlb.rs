@@ -56,7 +56,7 @@ fn cases(pages: &[u64], strides: &[u64]) -> Vec<Params> {
 
 fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Instance> {
     let (pages, stride) = (number(params, "pages").max(1), number(params, "stride_kib") << 10);
-    let page = Page::from_word(word(params, "page"));
+    let page = Page::try_from(params)?;
     let make = |context: &mut Context| {
         let (region, no_more) = Region::at_most(SPAN, page, &context.quota)?;
         match no_more {

@@ -172,61 +172,16 @@ pass! {
     fill_rep: "mov eax, r10d", "mov rdi, rcx", "mov rcx, r11", "rep stosb"
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    Read,
-    Write,
-    WriteNt,
-    Copy,
-    Fill,
+words! {
+    pub enum Op("op") { Read = "read", Write = "write", WriteNt = "write-nt", Copy = "copy", Fill = "fill" }
 }
 
-impl Op {
-    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::Fill];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::WriteNt => "write-nt",
-            Self::Copy => "copy",
-            Self::Fill => "fill",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|op| op.word() == word)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// REP MOVSB and REP STOSB.
-    Rep,
-    /// 16 bytes per instruction.
-    Sse2,
-    /// 32 bytes per instruction.
-    Avx2,
-    /// 64 bytes per instruction (AVX-512F).
-    Avx512,
+words! {
+    /// REP MOVSB and REP STOSB, or registers of 16, 32 and 64 bytes.
+    pub enum By("by") { Rep = "rep", Sse2 = "sse2", Avx2 = "avx2", Avx512 = "avx512" }
 }
 
 impl By {
-    pub const ALL: [Self; 4] = [Self::Rep, Self::Sse2, Self::Avx2, Self::Avx512];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Rep => "rep",
-            Self::Sse2 => "sse2",
-            Self::Avx2 => "avx2",
-            Self::Avx512 => "avx512",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.word() == word)
-    }
-
     /// Checks that the processor has the instructions and the kernel saves their registers (CPUID and XCR0).
     pub fn is_here(self) -> Result<()> {
         let (has, name) = match self {

@@ -25,10 +25,7 @@ pub fn instance(
     let key = format!("bandwidth of {threads} threads {page:?} {bytes}");
     let take = |context: &mut Context| context.quota.take_memory(wanted).map(Rc::new);
     context.shared_while(&key, |_: &Rc<Taken>| true, take)?;
-    let index = |at: Option<usize>| at.unwrap_or_default() as u64;
-    let op = index(Op::ALL.iter().position(|&other| other == op));
-    let by = index(By::ALL.iter().position(|&other| other == by));
-    let words = [op, by, bytes, u64::from(page == Page::Huge)];
+    let words = [op as u64, by as u64, bytes, u64::from(page == Page::Huge)];
     parallel::instance(
         context,
         TaskKind::Threads,
