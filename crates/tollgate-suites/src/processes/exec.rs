@@ -1,6 +1,6 @@
 use super::creation::{LINKS, What};
 use super::fixture::instance;
-use super::image::{IMAGES, Image};
+use super::image::Image;
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -10,11 +10,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "execve(2); ld.so(8)",
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
-    cases: |_| each_word("image", &IMAGES.map(|(name, _)| name)),
+    cases: |_| each_word("image", Image::WORDS),
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
-        Ok(instance(What::Exec(Image::by_name(word(params, "image"))), params, context)?
-            .with_ops(LINKS as u64))
+        Ok(instance(What::Exec(Image::try_from(params)?), params, context)?.with_ops(LINKS as u64))
     }),
     ..PLAIN
 };

@@ -11,12 +11,17 @@ use super::memory::{Memory, Page, Region};
 use crate::prelude::*;
 
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
-    let memory = Memory::from_params(params);
+    let (memory, until) = (Memory::from_params(params)?, Until::try_from(params)?);
     let own = process_with(memory, what, context)?;
     let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
     let shared = Shared::once(context, &format!("{what:?} with {memory:?}"), |_| Ok(own.experiment(index)))?;
-    let question = usize::from(word(params, "until") != "return");
+    let question = usize::from(until != Until::Return);
     Ok(shared.question(question).on_fixture(format!("{memory:?}")))
+}
+
+words! {
+    /// When the time of a creation ends, if not always with the child's exit.
+    enum Until("until") { Always = "", Return = "return", Exited = "exited" }
 }
 
 /// A fixture and its child.

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| with(cases_of_images(), "until", &["exited"]),
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
-        instance(What::ForkExec(Image::by_name(word(params, "image"))), params, context)
+        instance(What::ForkExec(Image::try_from(params)?), params, context)
     }),
     ..PLAIN
 };

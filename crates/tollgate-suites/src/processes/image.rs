@@ -17,22 +17,12 @@ static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.de
 /// Linked dynamically.
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Image {
-    /// Without a C library: only the kernel's part.
-    Bare,
-    Static,
-    Dynamic,
+words! {
+    /// A bare one has no C library: only the kernel's part is measured.
+    pub(super) enum Image("image") { Dynamic = "dynamic", Static = "static", Bare = "bare" }
 }
 
-pub(super) const IMAGES: [(&str, Image); 3] =
-    [("dynamic", Image::Dynamic), ("static", Image::Static), ("bare", Image::Bare)];
-
 impl Image {
-    pub fn by_name(word: &str) -> Self {
-        IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
-    }
-
     /// Unpacks the program into a file in pieces: memory that this process dirties would slow its forks.
     fn write(self, file: &mut File) -> io::Result<()> {
         let packed = match self {
@@ -93,7 +83,8 @@ mod tests {
 
     #[test]
     fn each_image_ends_with_0_after_a_chain_of_any_length() {
-        for (name, image) in IMAGES {
+        for &image in Image::ALL {
+            let name = image.word();
             let Some(program) = ready(name, Program::new(image)) else { continue };
             for executions in [1, 2, 9] {
                 let path = program.path.to_str().expect("text");

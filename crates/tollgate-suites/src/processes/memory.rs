@@ -7,7 +7,7 @@ use crate::prelude::*;
 const MIB: usize = 1 << 20;
 const SMALL: usize = 4096;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Memory {
     /// No additional memory.
     Plain,
@@ -17,19 +17,16 @@ pub(super) enum Memory {
     Mapped { mib: usize },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Page {
-    /// 4 KiB.
-    Small,
-    /// 2 MiB, transparent.
-    Huge,
+words! {
+    /// 4 KiB, or 2 MiB that are transparent.
+    pub(super) enum Page("page") { Small = "4k", Huge = "thp" }
 }
 
 pub(super) fn kinds() -> Vec<Params> {
     let mut kinds = vec![params(&[("dirty_mib", 0.into())])];
     for mib in [64, 256] {
-        for page in ["4k", "thp"] {
-            kinds.push(params(&[("dirty_mib", mib.into()), ("page", page.into())]));
+        for page in Page::WORDS {
+            kinds.push(params(&[("dirty_mib", mib.into()), ("page", (*page).into())]));
         }
     }
     kinds.push(params(&[("mapped_mib", 256.into())]));
@@ -48,13 +45,12 @@ pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Param
 }
 
 impl Memory {
-    pub fn from_params(params: &Params) -> Self {
-        let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
-        match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
+    pub fn from_params(params: &Params) -> Result<Self> {
+        Ok(match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
             (0, 0) => Self::Plain,
             (0, mib) => Self::Mapped { mib },
-            (mib, _) => Self::Written { mib, page },
-        }
+            (mib, _) => Self::Written { mib, page: Page::try_from(params)? },
+        })
     }
 
     pub fn bytes(self) -> usize {
@@ -155,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_case_names_its_memory() {
-        let kinds: Vec<Memory> = kinds().iter().map(Memory::from_params).collect();
+        let kinds: Vec<Memory> = kinds().iter().flat_map(Memory::from_params).collect();
         assert_eq!(kinds.len(), 6);
         assert_eq!(kinds[0], Memory::Plain);
         assert!(kinds.contains(&Memory::Written { mib: 64, page: Page::Huge }));

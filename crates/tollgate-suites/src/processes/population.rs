@@ -11,15 +11,13 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::accounts::{Accounts, Footprint, footprint};
-use super::memory::{Memory, kinds};
+use super::memory::{self, Memory, kinds};
 use super::{fixture, ring, switch};
 use crate::prelude::*;
 use free::Free;
 
 /// The article's number.
 const MOST: u64 = 1000;
-/// The parts of its memory, in the order of their batches.
-const PARTS: [&str; 3] = ["dirty-pages", "page-tables", "kernel-stack"];
 /// An upper bound for one task's memory, for the limits.
 const BYTES_EACH: u64 = 256 << 10;
 
@@ -53,15 +51,12 @@ pub(super) static MEMORY: Benchmark = Benchmark {
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
     cases: |_| {
-        let parts = cases().into_iter().flat_map(|of| {
-            PARTS.map(|part| of.clone().into_iter().chain(params(&[("part", part.into())])).collect())
-        });
+        let parts = memory::with(cases(), "part", &Part::WORDS[1..]);
         cases().into_iter().chain(parts).collect()
     },
     kind: Kind::Instance(|_, params, context| {
         footprint("self")?;
-        let part = PARTS.iter().position(|part| *part == word(params, "part"));
-        of_one(params, 1 + part.map_or(0, |at| 1 + at), context)
+        of_one(params, 1 + Part::try_from(params)? as usize, context)
     }),
     ..TIME
 };
@@ -81,7 +76,7 @@ pub(super) static FREE: Benchmark = Benchmark {
 };
 
 fn cases() -> Vec<Params> {
-    each_word("of", &["process", "thread"])
+    each_word("of", Of::WORDS)
 }
 
 /// Makes a question that one population answers: its time, its memory, and the parts of that.
@@ -96,7 +91,7 @@ fn question(
     context: &mut Context,
     experiment: fn(Population) -> Box<dyn Experiment>,
 ) -> Result<Instance> {
-    let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
+    let of = Of::try_from(params)?;
     let (number, limit) = number(&context.quota);
     if number == 0 {
         return Err(skip!("the limit allows none: {}", limit.unwrap_or_default()));
@@ -117,7 +112,7 @@ fn question(
 /// Returns the number of tasks within the limits, next to the suite's other instances, and the limit. Below the planned
 /// number it is halved in steps: available memory changes constantly, and the number should not.
 fn number(quota: &Quota) -> (u64, Option<String>) {
-    let kinds: Vec<Memory> = kinds().iter().map(Memory::from_params).collect();
+    let kinds: Vec<Memory> = kinds().iter().flat_map(Memory::from_params).collect();
     let memories: Vec<Memory> = fixture::memories(&kinds).collect();
     let processes =
         memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
@@ -131,10 +126,13 @@ fn number(quota: &Quota) -> (u64, Option<String>) {
     (number, limit)
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Of {
-    Processes,
-    Threads,
+words! {
+    enum Of("of") { Processes = "process", Threads = "thread" }
+}
+
+words! {
+    /// A part of its memory, in the order of their batches.
+    enum Part("part") { All = "", DirtyPages = "dirty-pages", PageTables = "page-tables", KernelStack = "kernel-stack" }
 }
 
 struct Population {
@@ -423,7 +421,7 @@ mod tests {
     fn a_process_takes_more_memory_than_a_thread_and_both_take_kernel_stacks() {
         let [of_processes, of_threads] = [Of::Processes, Of::Threads].map(|of| {
             let batches = run(of);
-            assert_eq!(batches.len(), 2 + PARTS.len());
+            assert_eq!(batches.len(), 1 + Part::ALL.len());
             let bytes = |batch: &Batch| batch.work as i64 - batch.empty as i64;
             // An amount that shrank counts as 0.
             let parts: i64 = batches[2..].iter().map(bytes).sum();

@@ -1,4 +1,4 @@
-use super::image::{IMAGES, Image};
+use super::image::Image;
 use super::memory::{kinds, with};
 use super::{creation::What, fixture::instance};
 use crate::prelude::*;
@@ -35,17 +35,17 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     )],
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
-        instance(What::Spawn(Image::by_name(word(params, "image"))), params, context)
+        instance(What::Spawn(Image::try_from(params)?), params, context)
     }),
     ..PLAIN
 };
 
 /// Each image from a process without additional memory, and the bare one from a process with each kind of memory.
 pub(super) fn cases_of_images() -> Vec<Params> {
-    let plain = IMAGES.map(|(name, _)| params(&[("dirty_mib", 0.into()), ("image", name.into())]));
+    let plain = |name: &&str| params(&[("dirty_mib", 0.into()), ("image", (*name).into())]);
     let bare = kinds().into_iter().skip(1).map(|mut kind| {
         kind.insert("image".to_owned(), ParamValue::from("bare"));
         kind
     });
-    plain.into_iter().chain(bare).collect()
+    Image::WORDS.iter().map(plain).chain(bare).collect()
 }

@@ -15,18 +15,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| rows(&[1, 100]),
     thorough_cases: |_| rows(&[10, 1000]),
     in_everything: |_, _| false,
-    kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::from_params(params)).with_most(64))),
+    kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::from_params(params)?).with_most(64))),
     uncounted: Some("an idle processor executes nothing"),
     absence: &[KILLED_BY_FILTER],
     ..PLAIN
 };
 
-/// The kernel's default, and the minimum (PR_SET_TIMERSLACK).
-const SLACKS: [&str; 2] = ["default", "1ns"];
+words! {
+    /// In nanoseconds (PR_SET_TIMERSLACK): 0 is the kernel's default, and 1 the minimum.
+    enum Slack("slack"): u64 { Default = "default" => 0, Minimum = "1ns" => 1 }
+}
 
 fn rows(times: &[u64]) -> Vec<Params> {
     let case = |us: u64, slack: &str| params(&[("us", us.into()), ("slack", slack.into())]);
-    times.iter().flat_map(|&us| SLACKS.map(|slack| case(us, slack))).collect()
+    times.iter().flat_map(|&us| Slack::WORDS.iter().map(move |slack| case(us, slack))).collect()
 }
 
 struct Sleeps {
@@ -36,9 +38,9 @@ struct Sleeps {
 }
 
 impl Sleeps {
-    fn from_params(params: &Params) -> Self {
+    fn from_params(params: &Params) -> Result<Self> {
         let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000 * number(params, "us") as i64 };
-        Self { time, slack: u64::from(word(params, "slack") == SLACKS[1]) }
+        Ok(Self { time, slack: Slack::try_from(params)?.value() })
     }
 
     /// Sleeps repeatedly. Returns the kernel's results, combined by OR.
@@ -93,7 +95,10 @@ mod tests {
     fn a_sleep_takes_at_least_the_time_asked_for_and_the_slack_is_restored() {
         let before = set_slack(30_000);
         for case in BENCHMARK.cases_in(Extent::Thorough, &Topology::default()) {
-            let batch = Sleeps::from_params(&case).batch(Clock::Kernel, Order::new(3)).expect("a batch");
+            let batch = Sleeps::from_params(&case)
+                .expect("a slack")
+                .batch(Clock::Kernel, Order::new(3))
+                .expect("a batch");
             assert!(batch.work >= 3_000 * number(&case, "us"), "{case:?}: {batch:?}");
             assert!(batch.counters[0] <= 100, "{case:?}: {batch:?}");
             assert_eq!(set_slack(30_000), 30_000, "{case:?}");
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_sleep_that_fails_or_ends_early_is_none() {
-        let mut sleeps = Sleeps::from_params(&params(&[("us", 1.into())]));
+        let mut sleeps = Sleeps::from_params(&rows(&[1])[0]).expect("a slack");
         sleeps.time.tv_nsec = 2_000_000_000;
         assert!(sleeps.batch(Clock::Kernel, Order::new(1)).is_err());
     }
