@@ -105,10 +105,8 @@ impl std::ops::Deref for Shared {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PeerKind {
-    Thread,
-    Process,
+words! {
+    pub enum PeerKind("between") { Process = "processes", Thread = "threads" }
 }
 
 /// A running peer. Dropping it ends it.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tollgate_os::process::own_pid;
 
-use super::cases::{SAME, THREADS};
+use super::cases::SAME;
 use super::channel::{self, Ends, Numbers, Side};
 use super::message::{Fault, Message, Outcome};
 use super::peer::{Alarm, Job, Part, Peer, PeerKind, SOON};
@@ -42,7 +42,7 @@ impl Talk {
                 (Some(other), Some(note))
             }
         };
-        let kind = if word(params, "between") == THREADS { PeerKind::Thread } else { PeerKind::Process };
+        let kind = PeerKind::try_from(params)?;
         let bytes = number(params, "bytes") as usize;
         let means = channel::means(params).ok_or_else(|| fail!("the channel is unknown"))?;
         let ends =

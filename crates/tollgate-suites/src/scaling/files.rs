@@ -14,18 +14,22 @@ use crate::prelude::*;
 pub const SHARED: &CStr = c"scaling-shared";
 pub const BYTES: usize = 4096;
 
-/// The parameter that says whether all tasks share a file.
-const FILE: &str = "file";
-const FILES: [&str; 2] = ["shared", "own"];
+words! {
+    /// Whether all tasks share a file, for operations for which that matters.
+    enum Whose("file") { Any = "", Shared = "shared", Own = "own" }
+}
 
 /// Returns each case with the shared file, then each with own files.
 pub fn of_shared_and_own(cases: Vec<Params>) -> Vec<Params> {
-    let with = |case: &Params, value: &str| {
+    let with = |case: &Params, whose: Whose| {
         let mut case = case.clone();
-        case.insert(FILE.to_owned(), value.into());
+        case.insert("file".to_owned(), whose.word().into());
         case
     };
-    FILES.iter().flat_map(|value| cases.iter().map(move |case| with(case, value))).collect()
+    [Whose::Shared, Whose::Own]
+        .into_iter()
+        .flat_map(|whose| cases.iter().map(move |case| with(case, whose)))
+        .collect()
 }
 
 pub fn opened(context: &mut Context) -> Result<Rc<DataDir>> {
@@ -37,8 +41,8 @@ pub fn opened(context: &mut Context) -> Result<Rc<DataDir>> {
 }
 
 /// The words that a case passes to its tasks: [`directory`] and [`has_own_file`].
-pub fn words(directory: &DataDir, params: &Params) -> Words {
-    [directory.descriptor() as u64, u64::from(word(params, FILE) == FILES[1]), 0, 0]
+pub fn words(directory: &DataDir, params: &Params) -> Result<Words> {
+    Ok([directory.descriptor() as u64, u64::from(Whose::try_from(params)? == Whose::Own), 0, 0])
 }
 
 pub fn directory(seat: Seat) -> RawFd {

@@ -15,7 +15,7 @@ pub fn instance_on_files(
     context: &mut Context,
 ) -> Result<Instance> {
     let directory = files::opened(context)?;
-    of_tasks(operation, files::words(&directory, params), params, context)
+    of_tasks(operation, files::words(&directory, params)?, params, context)
 }
 
 fn of_tasks(
