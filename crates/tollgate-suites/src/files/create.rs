@@ -25,10 +25,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     thorough_cases: |_| each_word("after", &["deletes"]),
     baseline: Baseline::Case(|_| Some(params(&[("after", "nothing".into())]))),
     kind: Kind::Instance(|_, params, context| {
-        make(&DataDir::of(context)?, word(params, "after") == "deletes")
+        make(&DataDir::of(context)?, After::try_from(params)? == After::Deletes)
     }),
     ..FILE
 };
+
+words! {
+    enum After("after") { Nothing = "nothing", Deletes = "deletes" }
+}
 
 const DELETED: u64 = 1024;
 /// The kernel compares whole seconds, and does not hold back an inode that was deleted in the current one.

@@ -8,7 +8,7 @@
 use std::os::fd::OwnedFd;
 use std::{io, rc::Rc, time::Duration};
 
-use super::block::{self, SMALL};
+use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
 use super::refusal::{FILE, named, pread, refused, whole};
 use super::single::{FINE, Operation, Verdict, instance};
@@ -25,30 +25,34 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| {
         let of = |buffer: &str| params(&[("buffer", buffer.into()), ("block", "4k".into())]);
         let mut cases = vec![of("aligned"), of("unaligned")];
-        for gap in GAPS {
+        for gap in &Gap::WORDS[1..] {
             let mut case = of("aligned");
-            case.insert("gap".to_owned(), gap.into());
+            case.insert("gap".to_owned(), (*gap).into());
             cases.push(case);
         }
         cases
     },
-    bytes: |params| Some(block::bytes(params) as u64),
+    bytes: |_| Some(SMALL as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     ..FILE
 };
 
-const GAPS: [&str; 2] = ["none", "idle"];
 /// Reads right before the timed one. After this many, one more changes nothing.
 const READS_BEFORE: usize = 8;
 /// Sleep before a read, long enough for a processor to go idle and a device's thread in the host to sleep.
 const IDLE: Duration = Duration::from_millis(1);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gap {
-    /// Whichever case the round ran before.
-    Any,
-    None,
-    Idle,
+words! {
+    /// What comes before a read, if not whichever case the round ran before.
+    enum Gap("gap") { Any = "", None = "none", Idle = "idle" }
+}
+
+words! {
+    enum Alignment("buffer") { Aligned = "aligned", Unaligned = "unaligned" }
+}
+
+words! {
+    enum Block("block") { Small = "4k" }
 }
 
 pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd> {
@@ -61,6 +65,8 @@ pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) ->
 }
 
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
+    let (begin, gap) = (Alignment::try_from(params)? as usize, Gap::try_from(params)?);
+    Block::try_from(params)?;
     let (made, contents) = data::uncached(dir)?;
     let file = open(dir, c"uncached", libc::O_RDONLY)?;
     let mut notes = vec![alignment::note(&file)?];
@@ -69,13 +75,9 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         contents,
         offsets: Offsets::new(made.length, SMALL as u64),
         buffer: Aligned::new(2 * PAGE as usize, PAGE as usize)?,
-        begin: usize::from(word(params, "buffer") == "unaligned"),
+        begin,
         offset: 0,
-        gap: match word(params, "gap") {
-            "none" => Gap::None,
-            "idle" => Gap::Idle,
-            _ => Gap::Any,
-        },
+        gap,
     };
     let first = read.call();
     if read.begin > 0 {

@@ -62,22 +62,34 @@ pub(super) static READS: Benchmark = Benchmark {
     timed: |_| Timed::Whole("pread(2) of each 128 KiB"),
     cases: no_case,
     thorough_cases: |_| {
-        ["cached", "readahead", "no-readahead"]
-            .map(|state| params(&[("state", state.into()), (SIZE, USUAL.into())]))
-            .to_vec()
+        let case = |state: &&str| params(&[("state", (*state).into()), (SIZE, USUAL.into())]);
+        State::WORDS.iter().map(case).collect()
     },
     bytes: |params| size_of(params),
     kind: Kind::Instance(|_, params, context| {
         let dir = DataDir::of(context)?;
         // The page cache must hold the whole file.
         let bytes = size_of(params).unwrap_or_default();
-        let cached = word(params, "state") == "cached";
-        let taken = cached.then(|| context.quota.take_memory(bytes)).transpose()?;
+        let is_cached = State::try_from(params)? == State::Cached;
+        let taken = is_cached.then(|| context.quota.take_memory(bytes)).transpose()?;
         drop(taken);
         read(&dir, params)
     }),
     ..FILE
 };
+
+words! {
+    enum Mode("mode") { Buffered = "buffered", Direct = "direct" }
+}
+
+words! {
+    /// Whether the file is there before it is written.
+    enum Found("file") { New = "new", Again = "again" }
+}
+
+words! {
+    enum State("state") { Cached = "cached", ReadAhead = "readahead", NoReadAhead = "no-readahead" }
+}
 
 /// Parses the size of a case in bytes, such as `256m` or `1g`; `None` if it is malformed.
 pub(crate) fn size_of(params: &Params) -> Option<u64> {
@@ -105,8 +117,8 @@ fn expected(dir: &DataDir, params: &Params) -> Result<u64> {
 
 fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let length = expected(dir, params)?;
-    let direct = word(params, "mode") == "direct";
-    let again = word(params, "file") == "again";
+    let direct = Mode::try_from(params)? == Mode::Direct;
+    let again = Found::try_from(params)? == Found::Again;
     let mut write = Write {
         dir: Rc::clone(dir),
         length,
@@ -246,12 +258,12 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let length = expected(dir, params)?;
     let file = made(dir, length)?;
     let trial = Trial::make(&file, dir.kind())?;
-    let state = word(params, "state");
-    let cached = state == "cached";
+    let state = State::try_from(params)?;
+    let cached = state == State::Cached;
     if !cached {
         trial.must_drop(dir.kind())?;
     }
-    let advice = if state == "no-readahead" { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_NORMAL };
+    let advice = if state == State::NoReadAhead { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_NORMAL };
     let mut notes = if cached {
         vec![format!("all pages cached before ({})", trial.call.name())]
     } else {

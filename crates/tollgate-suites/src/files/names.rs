@@ -58,7 +58,7 @@ pub(super) fn on_names<O: Operation + 'static>(
 ) -> Result<Instance> {
     let dir = DataDir::of(context)?;
     dir.allows(SMALL as u64)?;
-    Ok(timed_as(params, make(dir)?))
+    timed_as(params, make(dir)?)
 }
 
 pub(super) fn close_result(descriptor: usize) -> Result<()> {
@@ -91,7 +91,7 @@ mod tests {
             rename::call(dir()).map(instance),
             unlink::call(dir()).map(instance),
             close_after_write::call(dir()).map(instance),
-            open::call(dir(), open::NAMES[1]).map(|call| timed_as(&in_batches(Params::new()), call)),
+            open::call(dir(), open::NAMES[1]).and_then(|call| timed_as(&in_batches(Params::new()), call)),
         ];
         for made in all {
             let mut instance = made.expect("an instance");

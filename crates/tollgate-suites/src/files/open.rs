@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     headlines: &[Headline::of(Section::Files, "open", &[("timed", "batches")])],
     cases: single::cases,
     kind: Kind::Instance(|_, params, context| {
-        on_names(params, context, |dir| call(dir, single::name(params, NAMES)))
+        on_names(params, context, |dir| call(dir, single::name(params, NAMES)?))
     }),
     ..FILE
 };

@@ -27,9 +27,24 @@ const USUAL: [Queue; 6] = [
 
 const DEPTHS: [u64; 4] = [1, 4, 16, 64];
 
-/// The figures of a queue, in the order of the experiment's answers: the time for one operation, whose reciprocal is operations
-/// per second, and the time from the submission of one operation to its completion.
-const FIGURES: [&str; 2] = ["operation", "latency"];
+words! {
+    /// The figures of a queue, in the order of the experiment's answers: the time for one operation, whose reciprocal is operations
+    /// per second, and the time from the submission of one operation to its completion.
+    enum Figure("figure") { Operation = "operation", Latency = "latency" }
+}
+
+words! {
+    enum Pattern("order") { Random = "random", Sequential = "sequential" }
+}
+
+words! {
+    enum Direction("rw") { Read = "read", Write = "write", Mixed = "mixed" }
+}
+
+words! {
+    /// How writes are made durable. With an fsync, that is part of the operation.
+    enum Sync("sync") { None = "", Data = "dsync", Fsync = "fsync" }
+}
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/queue",
@@ -66,22 +81,26 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         &[("depth", "16"), ("order", "random"), ("rw", "read"), ("figure", "operation")],
     )],
     kind: Kind::Instance(|_, params, context| {
-        let which = FIGURES.iter().position(|figure| *figure == word(params, "figure")).unwrap_or(0);
+        let figure = Figure::try_from(params)?;
         let mut queue = params.clone();
         queue.remove("figure");
         let words: Vec<String> = queue.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let dir = DataDir::of(context)?;
         let experiment =
             Shared::once(context, &format!("queue {}", words.join(" ")), |_| Full::new(&dir, &queue))?;
-        let instance = experiment.question(which).with_most(1).with_notes(dir.kind().note());
-        Ok(if which == 0 { instance.with_ops(operations(number(params, "depth"))) } else { instance })
+        let instance = experiment.question(figure as usize).with_most(1).with_notes(dir.kind().note());
+        Ok(if figure == Figure::Operation {
+            instance.with_ops(operations(number(params, "depth")))
+        } else {
+            instance
+        })
     }),
     ..FILE
 };
 
 fn rows(queues: &[Queue]) -> Vec<Params> {
     let of = |&(depth, order, rw, sync): &Queue| {
-        FIGURES.map(|figure| {
+        Figure::WORDS.iter().map(move |&figure| {
             let mut case = params(&[
                 ("depth", depth.into()),
                 ("order", order.into()),
@@ -117,14 +136,6 @@ struct Full {
     _dir: Rc<DataDir>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    None,
-    Data,
-    /// Each write is followed by an fsync, which is part of the operation.
-    Fsync,
-}
-
 struct Side {
     file: OwnedFd,
     offsets: Offsets,
@@ -146,13 +157,9 @@ const IS_WATCHED: u64 = 1 << 33;
 impl Full {
     fn new(dir: &Rc<DataDir>, params: &Params) -> Result<Self> {
         let depth = number(params, "depth").max(1);
-        let rw = word(params, "rw");
-        let sync = match word(params, "sync") {
-            "dsync" => Sync::Data,
-            "fsync" => Sync::Fsync,
-            _ => Sync::None,
-        };
-        let reads = if rw == "write" {
+        let (direction, sync) = (Direction::try_from(params)?, Sync::try_from(params)?);
+        let is_random = Pattern::try_from(params)? == Pattern::Random;
+        let reads = if direction == Direction::Write {
             None
         } else {
             let (made, contents) = data::uncached(dir)?;
@@ -160,7 +167,7 @@ impl Full {
             alignment::note(&file)?;
             Some(Side { file, offsets: Offsets::new(made.length, SMALL as u64), contents: Some(contents) })
         };
-        let writes = if rw == "read" {
+        let writes = if direction == Direction::Read {
             None
         } else {
             let made = data::rewritten(dir, c"queue")?;
@@ -175,7 +182,7 @@ impl Full {
             slots: vec![Slot { what: What::Read, offset: 0 }; depth as usize],
             reads,
             writes,
-            is_random: word(params, "order") != "sequential",
+            is_random,
             sync,
             in_flight: 0,
             writes_next: false,

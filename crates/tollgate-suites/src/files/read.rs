@@ -28,7 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("pread(2)"),
     counts: Some("reads with verified cache state"),
     cases: |_| {
-        let states = ["cached", "uncached"].into_iter();
+        let states = State::WORDS.iter().copied();
         let blocks = |state: &'static str| {
             ["4k", "128k", "1m"].map(|block| params(&[("state", state.into()), ("block", block.into())]))
         };
@@ -36,7 +36,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let short = params(&[("state", "cached".into()), ("block", "4k".into())]);
         single.chain([in_batches(short)]).collect()
     },
-    bytes: |params| Some(block::bytes(params) as u64),
+    bytes: block::moved,
     headlines: &[
         Headline::of(
             Section::Files,
@@ -49,8 +49,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
+words! {
+    enum State("state") { Cached = "cached", Uncached = "uncached" }
+}
+
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
-    let cached = word(params, "state") == "cached";
+    let (cached, bytes) = (State::try_from(params)? == State::Cached, block::bytes(params)?);
     // The residency call is chosen on the uncached file, since the other one stays cached.
     let (discarded, dropped_contents) = data::uncached(dir)?;
     let trial = Trial::make(&discarded.file, dir.kind())?;
@@ -63,7 +67,6 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         (discarded, dropped_contents)
     };
     let residency = Residency::by(trial.call, &file, length).map_err(|error| refused("mmap(2)", &error))?;
-    let bytes = block::bytes(params);
     let mut read = Read {
         residency,
         file,
@@ -89,7 +92,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     if !cached {
         notes.extend(dir.kind().note());
     }
-    Ok(timed_as(params, read).spent_once(took).with_notes(notes))
+    Ok(timed_as(params, read)?.spent_once(took).with_notes(notes))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

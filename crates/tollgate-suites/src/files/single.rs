@@ -44,8 +44,10 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
     Instance::new(Single(operation)).with_most(1)
 }
 
-/// The parameter of cases whose samples are stretches of operations, and its value.
-const TIMED: (&str, &str) = ("timed", "batches");
+words! {
+    /// Whether the samples of a case are stretches of operations.
+    enum Sampled("timed") { Each = "", Batches = "batches" }
+}
 
 /// The cases of a benchmark without other parameters: single operations, and stretches of them.
 pub(super) fn cases(_machine: &Topology) -> Vec<Params> {
@@ -53,22 +55,23 @@ pub(super) fn cases(_machine: &Topology) -> Vec<Params> {
 }
 
 pub(super) fn in_batches(mut params: Params) -> Params {
-    params.insert(TIMED.0.to_owned(), TIMED.1.into());
+    params.insert("timed".to_owned(), Sampled::Batches.word().into());
     params
 }
 
 /// Makes the instance of a case: single operations, or stretches, which time a short operation more precisely.
-pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> Instance {
-    if word(params, TIMED.0) == TIMED.1 {
-        Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH)
-    } else {
-        instance(operation)
-    }
+pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> Result<Instance> {
+    Ok(match Sampled::try_from(params)? {
+        Sampled::Each => instance(operation),
+        Sampled::Batches => {
+            Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH)
+        }
+    })
 }
 
 /// Returns the file name of a case. Single operations and stretches share a directory, so their names differ.
-pub(super) fn name(params: &Params, [single, in_batches]: [&'static CStr; 2]) -> &'static CStr {
-    if word(params, TIMED.0) == TIMED.1 { in_batches } else { single }
+pub(super) fn name(params: &Params, names: [&'static CStr; 2]) -> Result<&'static CStr> {
+    Ok(names[Sampled::try_from(params)? as usize])
 }
 
 /// Limit for a stretch: each openat(2) in it leaves a descriptor open until its end.
@@ -194,12 +197,12 @@ mod tests {
 
     #[test]
     fn a_stretch_times_many_operations_and_checks_each() {
-        let mut instance = timed_as(&in_batches(Params::new()), Waits(0));
+        let mut instance = timed_as(&in_batches(Params::new()), Waits(0)).expect("batches");
         assert_eq!(instance.limits(), (1, MOST_IN_A_STRETCH));
         // One for warm-up and two that are timed; then some that are not valid.
         let batch = instance.batch(Clock::Kernel, Order::new(2)).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.counted == Some(2), "{batch:?}");
         assert!(!instance.batch(Clock::Kernel, Order::new(3)).expect("a batch").undisturbed);
-        assert_eq!(timed_as(&Params::new(), Waits(0)).limits(), (1, 1));
+        assert_eq!(timed_as(&Params::new(), Waits(0)).expect("single ones").limits(), (1, 1));
     }
 }

@@ -11,10 +11,6 @@ use super::single::{time, together};
 use super::{close_after_write, create, open, read, rename, sync, unlink, write};
 use crate::prelude::*;
 
-/// The calls in order, then their sum.
-const CALLS: [&str; 10] =
-    ["create", "write", "fsync", "close", "rename", "open", "read", "close-read", "unlink", "all"];
-
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/small-file",
     operation: "One call of a small file's life (4 KiB): create, write, fsync, close, rename over the old file; open, read, close; unlink. Or their sum.",
@@ -40,42 +36,47 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let by = |benchmark: &Benchmark, case: Params| {
             benchmark.crosses_in(&case).any(|crossed| crossed == boundary)
         };
-        match word(case, "call") {
-            "create" => of(&create::BENCHMARK),
-            "write" => by(&write::BENCHMARK, params(&[("mode", "buffered".into())])),
-            "fsync" => of(&sync::FSYNC),
-            "close" => of(&close_after_write::BENCHMARK),
-            "rename" => of(&rename::BENCHMARK),
-            "open" => of(&open::BENCHMARK),
-            "read" => by(&read::BENCHMARK, params(&[("state", "cached".into())])),
-            "close-read" => matches!(boundary, KernelEntry | SystemCall | KernelCode),
-            "unlink" => of(&unlink::BENCHMARK),
+        match Call::try_from(case) {
+            Ok(Call::Create) => of(&create::BENCHMARK),
+            Ok(Call::Write) => by(&write::BENCHMARK, params(&[("mode", "buffered".into())])),
+            Ok(Call::Fsync) => of(&sync::FSYNC),
+            Ok(Call::Close) => of(&close_after_write::BENCHMARK),
+            Ok(Call::Rename) => of(&rename::BENCHMARK),
+            Ok(Call::Open) => of(&open::BENCHMARK),
+            Ok(Call::Read) => by(&read::BENCHMARK, params(&[("state", "cached".into())])),
+            Ok(Call::CloseRead) => matches!(boundary, KernelEntry | SystemCall | KernelCode),
+            Ok(Call::Unlink) => of(&unlink::BENCHMARK),
             // fsync(2) makes up most of the sum.
-            _ => !matches!(boundary, KernelEntry | SystemCall),
+            Ok(Call::All) | Err(_) => !matches!(boundary, KernelEntry | SystemCall),
         }
     },
-    timed: |params| {
-        Timed::Whole(match word(params, "call") {
-            "create" | "open" => "openat(2)",
-            "write" => "pwrite(2)",
-            "fsync" => "fsync(2)",
-            "close" | "close-read" => "close(2)",
-            "rename" => "renameat(2)",
-            "read" => "pread(2)",
-            "unlink" => "unlinkat(2)",
-            _ => "the nine system calls",
-        })
-    },
-    cases: |_| each_word("call", &CALLS),
+    timed: |params| Call::try_from(params).map_or(NOT_TIMED, |call| Timed::Whole(call.value())),
+    cases: |_| each_word("call", Call::WORDS),
     kind: Kind::Instance(|_, params, context| {
         let dir = DataDir::of(context)?;
         dir.allows(2 * SMALL as u64)?;
-        let question = CALLS.iter().position(|call| *call == word(params, "call")).unwrap_or(CALLS.len() - 1);
+        let question = Call::try_from(params)? as usize;
         let shared = Shared::once(context, "files/small-file", |_| Life::new(&dir))?;
         Ok(shared.question(question).with_most(1))
     }),
     ..FILE
 };
+
+words! {
+    /// The calls in order, then their sum.
+    enum Call("call"): &'static str {
+        Create = "create" => "openat(2)",
+        Write = "write" => "pwrite(2)",
+        Fsync = "fsync" => "fsync(2)",
+        Close = "close" => "close(2)",
+        Rename = "rename" => "renameat(2)",
+        Open = "open" => "openat(2)",
+        Read = "read" => "pread(2)",
+        CloseRead = "close-read" => "close(2)",
+        Unlink = "unlink" => "unlinkat(2)",
+        All = "all" => "the nine system calls",
+    }
+}
 
 const NAME: &CStr = c"small";
 const NEW: &CStr = c"small.tmp";
@@ -92,13 +93,13 @@ impl Life {
         Ok(Self { dir: Rc::clone(dir), buffer: [0; SMALL], _names: names })
     }
 
-    /// Times each call separately, in the order of [`CALLS`].
+    /// Times each call separately, in the order of [`Call`].
     fn once(&mut self, clock: Clock) -> Result<Vec<Batch>> {
         let byte = self.buffer[0].wrapping_add(1);
         self.buffer.fill(byte);
         drop(written(&self.dir, NAME)?);
         let directory = self.dir.descriptor();
-        let mut life = Items { clock, batches: Vec::with_capacity(CALLS.len()) };
+        let mut life = Items { clock, batches: Vec::with_capacity(Call::ALL.len()) };
 
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: an open directory and a C string.
@@ -182,7 +183,7 @@ mod tests {
         let own = Own::new();
         let mut life = Life::new(&own.dir).expect("names");
         let batches = life.run(Clock::Kernel, Order::new(2)).expect("batches");
-        assert_eq!(batches.len(), CALLS.len());
+        assert_eq!(batches.len(), Call::ALL.len());
         let (all, calls) = batches.split_last().expect("a sum");
         assert_eq!(all.work, calls.iter().map(|batch| batch.work).sum::<u64>());
         assert!(calls.iter().all(|batch| batch.work > 0));

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("newfstatat(2)"),
     cases: single::cases,
     kind: Kind::Instance(|_, params, context| {
-        on_names(params, context, |dir| call(dir, single::name(params, NAMES)))
+        on_names(params, context, |dir| call(dir, single::name(params, NAMES)?))
     }),
     ..FILE
 };

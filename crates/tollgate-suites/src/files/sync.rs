@@ -47,9 +47,13 @@ const LENGTH: u64 = 16 * SMALL as u64;
 /// Sleep before a sync, in which the processor of the journal's thread goes idle.
 const IDLE: Duration = Duration::from_millis(1);
 
+words! {
+    enum Gap("gap") { None = "", Idle = "idle" }
+}
+
 fn sync(dir: &Rc<DataDir>, name: &CStr, params: &Params) -> Result<Instance> {
     dir.allows(LENGTH)?;
-    let is_idle = word(params, "gap") == "idle";
+    let is_idle = Gap::try_from(params)? == Gap::Idle;
     // Instances of one process must not share a file.
     let file = if is_idle { c"fsync-idle" } else { name };
     let made = data::file(dir, file, LENGTH, LENGTH, Contents(4))?;

@@ -33,7 +33,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         modes.flat_map(blocks).collect()
     },
-    bytes: |params| Some(block::bytes(params) as u64),
+    bytes: block::moved,
     kind: Kind::Instance(|_, params, context| write(&DataDir::of(context)?, params)),
     ..FILE
 };
@@ -48,7 +48,7 @@ words! {
 }
 
 fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
-    let bytes = block::bytes(params);
+    let bytes = block::bytes(params)?;
     let (name, flags, how) = Mode::try_from(params)?.value();
     let made = data::rewritten(dir, name)?;
     let mut notes = vec![format!("overwrites {} MiB in a cycle; {how}", made.length >> 20)];
