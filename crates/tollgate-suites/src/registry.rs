@@ -27,34 +27,49 @@ pub fn find(name: &str) -> Option<&'static Benchmark> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use tollgate_os::workdir::Workdir;
+
     use super::*;
     use crate::machines::MACHINES;
+    use crate::testing::{Directory, pinned};
 
+    /// Each parameter that is a word decides what is timed, so no case with another one may have an instance.
     #[test]
     fn a_word_of_another_version_is_refused() {
-        for (name, parameter) in [
-            ("entry/libc", "by"),
-            ("entry/short-call", "call"),
-            ("locks/footprint", "part"),
-            ("locks/producer-consumer", "cpus"),
-            ("memory/atomic", "op"),
-            ("memory/shootdown", "call"),
-            ("processes/switch", "by"),
-            ("traps/fresh-page", "by"),
-            ("traps/return", "calls"),
-            ("traps/return", "fault"),
-        ] {
-            let benchmark = find(name).expect(name);
-            let mut case = (benchmark.cases)(&Topology::default()).remove(0);
-            let known = case.insert(parameter.to_owned(), "another".into());
-            assert!(known.is_some(), "{name} has no {parameter}");
-            let Kind::Instance(make) = benchmark.kind else { panic!("{name}") };
-            let timed = (benchmark.timed)(&case);
-            let is_timed = !matches!(timed, tollgate_engine::Timed::Whole(""));
-            let made = make(timed, &case, &mut tollgate_engine::Context::here());
-            let why = made.err().map(|why| format!("{why:?}")).unwrap_or_default();
-            assert!(!is_timed || why.contains("another"), "{name}: {parameter}: {why}");
+        let directory = Directory::new();
+        let workdir = Workdir::find(&directory.0).expect("just made");
+        let storage = Storage { directory: workdir, limit: 2 << 30, by: "a test".to_owned() };
+        let mut context = Context::here().with_storage(storage);
+        pinned();
+        let machine = context.topology();
+        let mut accepted = Vec::new();
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
+            let Kind::Instance(make) = benchmark.kind else { continue };
+            let mut seen = BTreeSet::new();
+            for case in benchmark.cases_in(Extent::Thorough, &machine) {
+                let is_word = |value: &ParamValue| matches!(value, ParamValue::Word(_));
+                for (parameter, _) in case.iter().filter(|(_, value)| is_word(value)) {
+                    if !seen.insert(parameter.clone()) {
+                        continue;
+                    }
+                    let mut case = case.clone();
+                    case.insert(parameter.clone(), "another".into());
+                    let made = make((benchmark.timed)(&case), &case, &mut context);
+                    if made.is_ok() {
+                        accepted.push(format!("{}: {parameter}", benchmark.name));
+                    }
+                }
+            }
         }
+        assert!(accepted.is_empty(), "{accepted:#?}");
+    }
+
+    #[test]
+    fn a_depth_of_another_version_is_refused() {
+        let benchmark = find("entry/return").expect("registered");
+        let Kind::Instance(make) = benchmark.kind else { panic!("an instance") };
+        let case = params(&[("depth", 3.into())]);
+        assert!(make((benchmark.timed)(&case), &case, &mut Context::here()).is_err());
     }
 
     /// A run answers group by group, and `list` names them in this order.

@@ -32,21 +32,27 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-const OF: [&str; 3] = ["latency", "pingpong", "bandwidth"];
+words! {
+    enum Measured("of") { Latency = "latency", Pingpong = "pingpong", Bandwidth = "bandwidth" }
+}
+
+words! {
+    enum Home("home") { Same = "same", Other = "other" }
+}
 
 /// On one node only the cases that report the lack of another: other benchmarks measure the same node.
 fn cases(nodes: usize) -> Vec<Params> {
-    let homes: &[&str] = if nodes > 1 { &["same", "other"] } else { &["other"] };
+    let homes = if nodes > 1 { Home::WORDS } else { &Home::WORDS[1..] };
     let case = |of: &str, home: &str| params(&[("of", of.into()), ("home", home.into())]);
-    OF.iter().flat_map(|of| homes.iter().map(move |home| case(of, home))).collect()
+    Measured::WORDS.iter().flat_map(|of| homes.iter().map(move |home| case(of, home))).collect()
 }
 
 /// Returns the node of a processor, or the nearest other one (the first of several).
-fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
+fn chosen(nodes: &[Node], processor: usize, home: Home) -> Result<usize> {
     let own = nodes.iter().find(|node| node.processors.contains(&processor));
     let own =
         own.ok_or_else(|| skip!("the kernel does not say which memory node processor {processor} is of"))?;
-    if home == "same" {
+    if home == Home::Same {
         return Ok(own.number);
     }
     let others = nodes.iter().filter(|node| node.number != own.number);
@@ -55,16 +61,16 @@ fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
 }
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
+    let (of, home) = (Measured::try_from(params)?, Home::try_from(params)?);
     let processor = context.home()?;
-    let node = chosen(&context.topology().nodes, processor, word(params, "home"))?;
+    let node = chosen(&context.topology().nodes, processor, home)?;
     let caches = Sizes::shared(context);
-    let of = word(params, "of");
-    let bytes = if of == "pingpong" { HUGE as u64 } else { caches.last.saturating_mul(4) };
+    let bytes = if of == Measured::Pingpong { HUGE as u64 } else { caches.last.saturating_mul(4) };
     let region = on_node(bytes, node, &context.quota)?;
     let instance = match of {
-        "latency" => latency::of_region(region, caches, context)?,
-        "bandwidth" => bandwidth::of_region(region, caches, context)?,
-        _ => {
+        Measured::Latency => latency::of_region(region, caches, context)?,
+        Measured::Bandwidth => bandwidth::of_region(region, caches, context)?,
+        Measured::Pingpong => {
             let pair = two_cores(context)?;
             pingpong::of_region(region, (pair.from, pair.to), context).with_notes([pair.in_words()])
         }
@@ -140,10 +146,10 @@ mod tests {
     #[test]
     fn the_other_home_is_the_nearest_node_with_memory() {
         let nodes = machine();
-        assert_eq!((chosen(&nodes, 2, "same"), chosen(&nodes, 2, "other")), (Ok(1), Ok(4)));
-        assert_eq!(chosen(&nodes, 0, "other"), Ok(1));
-        assert_eq!(chosen(&nodes[..1], 0, "other"), Err(skip!("this machine has one memory node")));
-        assert!(chosen(&nodes, 9, "same").is_err());
+        assert_eq!((chosen(&nodes, 2, Home::Same), chosen(&nodes, 2, Home::Other)), (Ok(1), Ok(4)));
+        assert_eq!(chosen(&nodes, 0, Home::Other), Ok(1));
+        assert_eq!(chosen(&nodes[..1], 0, Home::Other), Err(skip!("this machine has one memory node")));
+        assert!(chosen(&nodes, 9, Home::Same).is_err());
         assert_eq!((cases(1).len(), cases(2).len()), (3, 6));
     }
 
@@ -151,7 +157,7 @@ mod tests {
     fn memory_comes_from_the_node_that_it_is_bound_to() {
         let processor = pinned();
         let mut context = Context::here();
-        let Some(node) = ready("a node", chosen(&context.topology().nodes, processor, "same")) else {
+        let Some(node) = ready("a node", chosen(&context.topology().nodes, processor, Home::Same)) else {
             return;
         };
         let Some(region) = ready("memory", on_node(4 << 20, node, &context.quota)) else { return };
