@@ -72,6 +72,20 @@ mod tests {
         assert!(make((benchmark.timed)(&case), &case, &mut Context::here()).is_err());
     }
 
+    #[test]
+    fn what_needs_a_directory_says_so() {
+        let none = Context::here().storage().map(drop).expect_err("no directory");
+        let suites = [&files::SUITE, &ipc::SUITE, &scaling::SUITE];
+        pinned();
+        for benchmark in suites.iter().flat_map(|suite| suite.benchmarks).filter(|it| !it.uses_files) {
+            let Kind::Instance(make) = benchmark.kind else { continue };
+            for case in (benchmark.cases)(&Topology::default()) {
+                let made = make((benchmark.timed)(&case), &case, &mut Context::here());
+                assert_ne!(made.err(), Some(none.clone()), "{}", benchmark.case(case));
+            }
+        }
+    }
+
     /// A run answers group by group, and `list` names them in this order.
     #[test]
     fn benchmarks_without_company_are_the_last_of_their_suite() {

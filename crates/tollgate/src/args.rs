@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_dump::output::{Entry, InputKind, kinds_for_help};
-use tollgate_engine::{Selection, Storage};
+use tollgate_engine::Selection;
 use tollgate_environments::{OnRam, is_file_system_name};
 use tollgate_model::{Boundary, Label};
 use tollgate_view::show::text::{Options, Order};
@@ -205,8 +205,7 @@ impl RunArgs {
     }
 
     pub fn place(&self, selection: &Selection) -> (Option<&Path>, Option<&OnRam>) {
-        let uses_files = || selection.cases().any(|case| Storage::is_used_by(&case.benchmark));
-        let is_left_out = |option| self.is_configured(option) && !uses_files();
+        let is_left_out = |option| self.is_configured(option) && !selection.uses_files();
         let dir = self.dir.as_deref().filter(|_| !is_left_out("dir"));
         (dir, self.on.as_ref().filter(|_| !is_left_out("on")))
     }

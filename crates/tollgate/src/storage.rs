@@ -34,7 +34,7 @@ impl Workplace {
     /// # Errors
     /// A named directory that cannot be used; one that no chosen case uses.
     pub fn choose(selection: &Selection, dir: Option<&Path>, on: Option<&OnRam>) -> Result<Self, Failure> {
-        if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
+        if !selection.uses_files() {
             return match (dir, on) {
                 (None, None) => Ok(Self::Nowhere("no files are measured".to_owned())),
                 (Some(_), _) => Err(unneeded("--dir")),

@@ -69,9 +69,8 @@ impl Task {
         matches!(self.work, Work::Count { .. } | Work::Watched { .. })
     }
 
-    fn switches(&self, find: Find) -> bool {
-        let benchmarks = self.orders().iter().filter_map(|order| find(&order.benchmark));
-        benchmarks.into_iter().any(|benchmark| benchmark.crosses.contains(&Boundary::ContextSwitch))
+    fn any(&self, find: Find, is: impl Fn(&Benchmark) -> bool) -> bool {
+        self.orders().iter().filter_map(|order| find(&order.benchmark)).any(is)
     }
 
     fn orders(&self) -> &[InstanceOrder] {
@@ -164,9 +163,9 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     if !matches!(pinned, Some(Ok(()))) {
         cpu::allow(&task.allowed);
     }
-    let (counts_instructions, switches) = (task.counts(), task.switches(find));
-    let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
-    let storage = if uses_storage {
+    let (counts_instructions, switches) =
+        (task.counts(), task.any(find, |benchmark| benchmark.crosses.contains(&Boundary::ContextSwitch)));
+    let storage = if task.any(find, |benchmark| benchmark.uses_files) {
         task.storage
     } else {
         Err("this process was started for cases without a directory".to_owned())

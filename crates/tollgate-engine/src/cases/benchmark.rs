@@ -120,6 +120,8 @@ pub struct Benchmark {
     pub company: Company,
     /// Whether an instance forks the bench process. Those are made first, so that no copy has what others map and write.
     pub forks: fn(&Params) -> bool,
+    /// Whether its cases need a directory for files.
+    pub uses_files: bool,
     /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translator executes it
     /// otherwise.
     pub uncounted: Option<&'static str>,
@@ -180,6 +182,7 @@ pub const PLAIN: Benchmark = Benchmark {
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
     company: Company::Suite,
     forks: |_| false,
+    uses_files: false,
     uncounted: None,
     absence: &[],
 };

@@ -76,6 +76,11 @@ impl Selection {
             .flat_map(|group| group.cases.iter().map(|(benchmark, params)| benchmark.case(params.clone())))
     }
 
+    /// Whether a case needs a directory for files.
+    pub fn uses_files(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.cases).any(|(benchmark, _)| benchmark.uses_files)
+    }
+
     /// Whether cases are whole commands.
     pub fn has_commands(&self) -> bool {
         self.groups.iter().any(|group| group.commands().is_some())

@@ -11,11 +11,3 @@ pub struct Storage {
     /// The source of that limit, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
     pub by: String,
 }
-
-impl Storage {
-    /// Whether cases of this benchmark use the directory.
-    pub fn is_used_by(benchmark: &str) -> bool {
-        const SUITES: [&str; 4] = ["files/", "ipc/", "scaling/", "workloads/"];
-        SUITES.iter().any(|suite| benchmark.starts_with(suite))
-    }
-}

@@ -77,7 +77,7 @@ pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<()> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 
-pub(super) const FILE: Benchmark = Benchmark { absence: &[KILLED_BY_FILTER], ..PLAIN };
+pub(super) const FILE: Benchmark = Benchmark { absence: &[KILLED_BY_FILTER], uses_files: true, ..PLAIN };
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     // Its threads share the descriptors of their process.
     company: Company::Own,
+    uses_files: true,
     ..PLAIN
 };
 

@@ -7,6 +7,7 @@ pub const SCALED: Benchmark = Benchmark {
     in_everything: |_, _| false,
     forks: |params| word(params, "kind") == "processes",
     crossed_in: crossed_with_others,
+    uses_files: true,
     ..PLAIN
 };
 

@@ -55,6 +55,7 @@ const COMMAND: Benchmark = Benchmark {
     crossed_in,
     cases: |_| cases(&[Params::new()]),
     uncounted: Some("a workload is a whole command; `tollgate versus --in vm:exact COMMAND` counts one"),
+    uses_files: true,
     ..PLAIN
 };
 

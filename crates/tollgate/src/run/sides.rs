@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
-use tollgate_engine::{Group, Selection, Storage, interrupt};
+use tollgate_engine::{Group, Selection, interrupt};
 use tollgate_environments::{
     Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError,
 };
@@ -108,7 +108,7 @@ impl Asked {
             return self.on_ram(on, selection);
         }
         let Some(directory) = dir else { return Ok(self) };
-        if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
+        if !selection.uses_files() {
             return Err(storage::unneeded("--dir"));
         }
         let mut is_used = false;
@@ -131,7 +131,7 @@ impl Asked {
 impl Asked {
     /// Gives `--on ram` to guests, each of which has a Linux of its own.
     fn on_ram(mut self, on: &OnRam, selection: &Selection) -> Result<Self, Failure> {
-        if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
+        if !selection.uses_files() {
             return Err(storage::unneeded("--on"));
         }
         for (_, spec) in &mut self.named {

@@ -241,11 +241,14 @@ impl<'a> Agent<'a> {
     fn start(&mut self, job: Job, stall: Duration, most: Duration) -> io::Result<Bench> {
         // The previous one has ended, or is no longer wanted.
         self.bench = None;
-        let storage = if job.orders().iter().any(|order| Storage::is_used_by(&order.benchmark)) {
-            self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
-        } else {
-            Err("this process was started for cases without a directory".to_owned())
-        };
+        let storage =
+            if job.orders().iter().any(|order| {
+                (self.means.find)(&order.benchmark).is_some_and(|benchmark| benchmark.uses_files)
+            }) {
+                self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
+            } else {
+                Err("this process was started for cases without a directory".to_owned())
+            };
         let task = |work| Task {
             cpu: self.cpu,
             allowed: self.allowed.clone(),

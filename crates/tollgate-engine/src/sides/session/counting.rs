@@ -15,7 +15,6 @@ use crate::bench_process::record::ProcessRecord;
 use crate::cases::plan::Ordinal;
 use crate::cases::selection::Group;
 use crate::machine::ending::Ending;
-use crate::machine::storage::Storage;
 use crate::refusal::Refusal;
 use crate::rounds::schedule::{BatchOrder, Schedule};
 use crate::sides::agent::Moment;
@@ -33,7 +32,7 @@ const OF_DISK: &str = "the guest's disk is a file on the host, whose timing vari
 /// Returns the cases of a suite that are counted, in a guest with or without such a disk.
 pub fn schedule(group: &Group, place: Ordinal, has_disk: bool) -> Schedule {
     Schedule::counted(group, place, |benchmark| {
-        let of_disk = || (has_disk && Storage::is_used_by(benchmark.name)).then_some(OF_DISK);
+        let of_disk = || (has_disk && benchmark.uses_files).then_some(OF_DISK);
         let why = benchmark.uncounted.or_else(of_disk)?;
         Some(Refusal::NotMeasured(why.to_owned()))
     })
