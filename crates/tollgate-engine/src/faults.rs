@@ -53,7 +53,6 @@ static SUITE: Suite = Suite {
         // The number of operations differs between processes.
         &fault("faults/fickle", |_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
     ],
-    control: None,
 };
 
 const fn fault(

@@ -9,6 +9,7 @@ use tollgate_model::own;
 
 use crate::machines::MACHINES;
 use crate::prelude::*;
+use crate::registry::registered;
 use crate::{Benchmark, SUITES};
 
 mod vector;
@@ -20,7 +21,7 @@ const PREPARATION: [Mnemonic; 8] = {
 
 /// Returns every registered case that has a loop: its name, the loop, the instruction, and how often it occurs.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
-    let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
+    let benchmarks = registered();
     let machine = MACHINES[0].topology();
     let cases = benchmarks.flat_map(|benchmark| {
         benchmark.cases_in(Extent::Thorough, &machine).into_iter().map(move |params| (benchmark, params))

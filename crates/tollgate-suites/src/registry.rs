@@ -17,10 +17,14 @@ pub static SUITES: &[&Suite] = &[
     &environments::SUITE,
 ];
 
+/// Returns every benchmark, and the A/A control.
+pub(crate) fn registered() -> impl Iterator<Item = &'static Benchmark> {
+    SUITES.iter().flat_map(|suite| suite.benchmarks).copied().chain([&entry::CONTROL])
+}
+
 /// Returns the benchmark called `name`, including those that the engine adds.
 pub fn find(name: &str) -> Option<&'static Benchmark> {
-    let registered = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
-    registered.chain(OWN_BENCHMARKS.iter().copied()).find(|benchmark| benchmark.name == name)
+    registered().chain(OWN_BENCHMARKS.iter().copied()).find(|benchmark| benchmark.name == name)
 }
 
 #[cfg(test)]
@@ -141,25 +145,22 @@ mod tests {
     #[test]
     fn names_operations_and_baselines_are_sound() {
         let mut seen = std::collections::HashSet::new();
-        for suite in SUITES {
-            for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
-                let name = benchmark.name;
-                assert!(seen.insert(name), "{name} is registered twice");
-                let is_instance = matches!(benchmark.kind, Kind::Instance(_));
-                assert_eq!(is_instance, !["workloads", "environments"].contains(&suite.name), "{name}");
-                assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
-                for (other, what) in benchmark.beside {
-                    assert!(find(other).is_some() && !what.is_empty(), "{name} beside {other}");
-                }
-                if let Some(base) = benchmark.baseline.benchmark() {
-                    let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
-                    assert_eq!((base.cases)(&Topology::default()).len(), 1, "{name}");
-                    assert!(
-                        base.baseline.benchmark().is_none(),
-                        "{name}: a baseline has no baseline of its own"
-                    );
-                }
+        for benchmark in registered() {
+            let name = benchmark.name;
+            assert!(seen.insert(name), "{name} is registered twice");
+            let is_instance = matches!(benchmark.kind, Kind::Instance(_));
+            assert_eq!(is_instance, !["workloads", "environments"].contains(&benchmark.suite()), "{name}");
+            assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
+            for (other, what) in benchmark.beside {
+                assert!(find(other).is_some() && !what.is_empty(), "{name} beside {other}");
             }
+            if let Some(base) = benchmark.baseline.benchmark() {
+                let base = find(base).expect("registered");
+                assert_eq!((base.cases)(&Topology::default()).len(), 1, "{name}");
+                assert!(base.baseline.benchmark().is_none(), "{name}: a baseline has no baseline of its own");
+            }
+        }
+        for suite in SUITES {
             assert!(
                 suite.benchmarks.iter().all(|benchmark| benchmark.suite() == suite.name),
                 "{}",
@@ -189,8 +190,7 @@ mod tests {
     #[test]
     fn every_benchmark_and_every_case_crosses_a_boundary() {
         let machine = MACHINES[2].topology();
-        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control))
-        {
+        for benchmark in registered() {
             let distinct: BTreeSet<_> = benchmark.crosses.iter().collect();
             assert!(!distinct.is_empty() && distinct.len() == benchmark.crosses.len(), "{}", benchmark.name);
             let cases = benchmark.cases_in(Extent::Thorough, &machine);

@@ -21,8 +21,6 @@ pub struct Suite {
     pub about: &'static str,
     /// In the order of tables.
     pub benchmarks: &'static [&'static Benchmark],
-    /// The A/A control: its baseline's code again in the same rounds. Their difference is a lower bound of each verdict's threshold.
-    pub control: Option<&'static Benchmark>,
 }
 
 /// How the cases of a benchmark are measured. All benchmarks of a suite are of one kind.

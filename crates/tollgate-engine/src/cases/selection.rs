@@ -102,7 +102,7 @@ mod tests {
 
     const ROW: Headline = Headline::of(Section::Memory, "a row", &[("by", "store")]);
     static BENCHMARK: Benchmark = Benchmark { name: "a/b", headlines: &[ROW], ..PLAIN };
-    static SUITE: Suite = Suite { name: "a", about: "", benchmarks: &[&BENCHMARK], control: None };
+    static SUITE: Suite = Suite { name: "a", about: "", benchmarks: &[&BENCHMARK] };
 
     #[test]
     fn of_several_cases_with_its_parameters_the_first_has_the_headline() {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::bounded::MAX_PROCESSES;
 use tollgate_model::text::plainly;
-use tollgate_model::{Fact, Measurement, Outcome};
+use tollgate_model::{Fact, Measurement, Outcome, own};
 use tollgate_os::children::{Inherited, Subreaper};
 
 use crate::bench_process::shared::{Report, SharedResults};
@@ -114,7 +114,8 @@ fn measure_rounds(
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
     let place = |number| Ordinal { number, of: selection.groups.len() };
-    let schedule = |(group, number): (&&Group, usize)| Schedule::new(group, place(number));
+    let control = (selection.find)(own::CONTROL);
+    let schedule = |(group, number): (&&Group, usize)| Schedule::new(group, place(number), control);
     let mut groups: Vec<Schedule> = groups.iter().zip(1..).map(schedule).collect();
     // Readers of the document refuse more processes.
     let most = MAX_PROCESSES as usize / groups.iter().map(Schedule::number).sum::<usize>().max(1);

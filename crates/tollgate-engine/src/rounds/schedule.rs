@@ -89,15 +89,16 @@ impl BatchOrder {
 }
 
 impl Schedule {
-    /// The chosen cases, the engine's own, and the suite's A/A control if its baseline was chosen.
-    pub fn new(group: &Group, place: Ordinal) -> Self {
+    /// The chosen cases, the engine's own, and the A/A control if its baseline was chosen: that baseline's code again in the same
+    /// rounds. Their difference is a lower bound of each verdict's threshold.
+    pub fn new(group: &Group, place: Ordinal, control: Option<&'static Benchmark>) -> Self {
         let chosen = group.cases.iter().enumerate().map(|(at, (benchmark, params))| CaseState {
             headline: group.headline(at),
             ..CaseState::new(benchmark, params.clone())
         });
         let mut cases: Vec<CaseState> = chosen.collect();
         let chosen = |name: &str| group.cases.iter().any(|(benchmark, _)| benchmark.name == name);
-        let control = group.suite.control.filter(|control| control.baseline.benchmark().is_some_and(chosen));
+        let control = control.filter(|control| control.baseline.benchmark().is_some_and(chosen));
         let own = OWN_BENCHMARKS.iter().copied().chain(control);
         // The engine's own benchmarks run in every group; the group's name distinguishes them.
         let tag = Params::from([("group".to_owned(), ParamValue::Word(group.name().to_owned()))]);
@@ -107,7 +108,7 @@ impl Schedule {
 
     /// The chosen cases, to be counted: an emulator has no detection limit, loop overhead or pace. `refused` says why one is not.
     pub fn counted(group: &Group, place: Ordinal, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
-        let mut schedule = Self::new(group, place);
+        let mut schedule = Self::new(group, place, None);
         schedule.cases.truncate(group.cases.len());
         for state in &mut schedule.cases {
             state.state = refused(state.benchmark).map_or(CaseStatus::Waiting, CaseStatus::Refused);

@@ -25,6 +25,8 @@ mod vdso_clock;
 mod vdso_getcpu;
 mod vm_exit;
 
+pub(crate) use syscall::CONTROL;
+
 pub(crate) static SUITE: Suite = Suite {
     name: "entry",
     about: "Kernel entry by every instruction, and calls that avoid it.",
@@ -50,5 +52,4 @@ pub(crate) static SUITE: Suite = Suite {
         &compat_fast::BENCHMARK,
         &vm_exit::BENCHMARK,
     ],
-    control: Some(&syscall::CONTROL),
 };

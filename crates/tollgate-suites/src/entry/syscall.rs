@@ -22,7 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// The A/A control: the same loop in its own thread, as others have. The difference bounds the noise threshold.
-pub(super) static CONTROL: Benchmark = Benchmark {
+pub(crate) static CONTROL: Benchmark = Benchmark {
     name: tollgate_model::own::CONTROL,
     operation: "The same refused SYSCALL as a second instance: the A/A difference.",
     baseline: Baseline::Benchmark("entry/syscall"),

@@ -23,5 +23,4 @@ pub(crate) static SUITE: Suite = Suite {
         &first_touch::BENCHMARK,
         &phase::BENCHMARK,
     ],
-    control: None,
 };

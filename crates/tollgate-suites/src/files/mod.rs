@@ -46,5 +46,4 @@ pub(crate) static SUITE: Suite = Suite {
         &large::WRITTEN,
         &large::READS,
     ],
-    control: None,
 };

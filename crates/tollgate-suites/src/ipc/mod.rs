@@ -30,5 +30,4 @@ pub(crate) static SUITE: Suite = Suite {
         &round_trip::BENCHMARK,
         &throughput::BENCHMARK,
     ],
-    control: None,
 };

@@ -32,5 +32,4 @@ pub(crate) static SUITE: Suite = Suite {
         &footprint::BENCHMARK,
         &handover::BENCHMARK,
     ],
-    control: None,
 };

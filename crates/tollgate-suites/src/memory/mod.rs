@@ -31,5 +31,4 @@ pub(crate) static SUITE: Suite = Suite {
         &neighbour::BENCHMARK,
         &home::BENCHMARK,
     ],
-    control: None,
 };

@@ -42,5 +42,4 @@ pub(crate) static SUITE: Suite = Suite {
         &ring::BENCHMARK,
         &sleep::BENCHMARK,
     ],
-    control: None,
 };

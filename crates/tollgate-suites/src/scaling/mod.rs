@@ -55,7 +55,6 @@ pub(crate) static SUITE: Suite = Suite {
         &sched_yield::BENCHMARK,
         &fork::BENCHMARK,
     ],
-    control: None,
 };
 
 #[cfg(test)]

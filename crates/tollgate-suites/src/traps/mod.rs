@@ -54,5 +54,4 @@ pub(crate) static SUITE: Suite = Suite {
         &fresh_page::BENCHMARK,
         &userfaultfd::BENCHMARK,
     ],
-    control: None,
 };

@@ -30,7 +30,6 @@ pub(crate) static SUITE: Suite = Suite {
     name: "workloads",
     about: "Real programs on a generated source tree, traced; only on request.",
     benchmarks: &BENCHMARKS,
-    control: None,
 };
 
 static WORKLOADS: [&Workload; 5] =

@@ -28,7 +28,7 @@ static COMMANDS: Commands = Commands {
     fixture: |_, _: &mut RunContext| Err(Refusal::Fail("these sides have none".to_owned()).into()),
 };
 static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
-static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP], control: None };
+static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP] };
 
 /// Makes a group of `small` cases, and `large` cases on another fixture.
 fn group(small: u64, large: u64) -> Group {

@@ -109,12 +109,12 @@ mod tests {
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
     static OTHER: Benchmark =
         Benchmark { name: "some/other", baseline: crate::Baseline::Benchmark("some/base"), ..PLAIN };
-    static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&BASE, &OTHER], control: None };
+    static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&BASE, &OTHER] };
 
     /// Calibrated, by nanoseconds of an iteration of the two cases.
     fn schedule(costs: [u64; 2]) -> Schedule {
         let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
-        let mut schedule = Schedule::new(&Group { suite: &SUITE, cases }, Ordinal::default());
+        let mut schedule = Schedule::new(&Group { suite: &SUITE, cases }, Ordinal::default(), None);
         for (state, cost) in schedule.cases.iter_mut().zip(costs) {
             let cost = Duration::from_nanos(cost);
             state.ready = Readiness { cost, whole: cost, ops: 1, most: u64::MAX, ..Readiness::default() };

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::Fact;
 use tollgate_model::bounded::MAX_PROCESSES;
+use tollgate_model::{Fact, own};
 
 use super::agent_side::AgentSide;
 use super::commands::Commands;
@@ -51,8 +51,10 @@ pub fn measure_in(
     let schedules = |new: &dyn Fn(&Group, Ordinal) -> Schedule| -> Vec<Schedule> {
         rounds.iter().zip(1..).map(|(group, number)| new(group, place(number))).collect()
     };
+    let control = (selection.find)(own::CONTROL);
+    let measured = |group: &Group, place| Schedule::new(group, place, control);
     // Readers of a document refuse more processes.
-    let cases: usize = schedules(&Schedule::new).iter().map(Schedule::number).sum();
+    let cases: usize = schedules(&measured).iter().map(Schedule::number).sum();
     let most = MAX_PROCESSES as usize / cases.max(1);
     let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
     let allowed = cpu::allowed();
@@ -66,8 +68,7 @@ pub fn measure_in(
             .iter_mut()
             .map(|side| {
                 let counted = |group: &Group, place| counting::schedule(group, place, side.has_disk);
-                let schedules =
-                    if side.is_counting { schedules(&counted) } else { schedules(&Schedule::new) };
+                let schedules = if side.is_counting { schedules(&counted) } else { schedules(&measured) };
                 AgentSide::new(side, schedules)
             })
             .collect(),

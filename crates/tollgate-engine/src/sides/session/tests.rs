@@ -40,7 +40,7 @@ const fn named(name: &'static str, kind: Kind) -> Benchmark {
 
 static SOUND: Benchmark = named("some/sound", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))));
 static LONG: Benchmark = named("some/long", Kind::Instance(|_, _, _| Ok(Instance::new(Sleeps))));
-static SUITE: Suite = Suite { name: "some", about: "Spins.", benchmarks: &[&SOUND, &LONG], control: None };
+static SUITE: Suite = Suite { name: "some", about: "Spins.", benchmarks: &[&SOUND, &LONG] };
 
 struct Spin(u64);
 impl Runner for Spin {
@@ -341,7 +341,7 @@ fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_co
         uncounted: Some(TIME_OF_MEMORY),
         ..named("memory/line", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))))
     };
-    static MEMORY: Suite = Suite { name: "memory", about: "Spins.", benchmarks: &[&LINE], control: None };
+    static MEMORY: Suite = Suite { name: "memory", about: "Spins.", benchmarks: &[&LINE] };
     let steps = find_other!(Steps { every: 20, batches: 0 });
     for (other, expected) in [
         (find_other!(Then(2, fault)), "SIGSEGV"),
@@ -530,7 +530,7 @@ proptest! {
     ) {
         let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
         let group = Group { suite: &SUITE, cases };
-        let mut schedule = Schedule::new(&group, Ordinal::default());
+        let mut schedule = Schedule::new(&group, Ordinal::default(), None);
         let record = ProcessRecord { rounds, current, instances, ..ProcessRecord::default() };
         let bytes = serde_json::to_vec(&record).expect("JSON");
         let record: ProcessRecord = serde_json::from_slice(&bytes).expect("the same");

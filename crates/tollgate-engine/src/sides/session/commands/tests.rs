@@ -62,7 +62,7 @@ static COMMANDS: benchmark::Commands = benchmark::Commands {
     fixture: |_, _| Ok(Box::new(Shelf)),
 };
 static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
-static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP], control: None };
+static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP] };
 
 /// An agent that ends after `requests`.
 fn agent(mut streams: Streams, requests: usize) -> io::Result<()> {

@@ -13,7 +13,7 @@ static START: Benchmark =
     Benchmark { name: "some/start", kind: Kind::Environment(|_| Some(Aspect::Start)), ..PLAIN };
 static SHELL: Benchmark =
     Benchmark { name: "some/shell", kind: Kind::Environment(|_| Some(Aspect::StartToShell)), ..PLAIN };
-static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&START, &SHELL], control: None };
+static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&START, &SHELL] };
 
 /// The started sides, in order.
 type Told = Rc<RefCell<Vec<usize>>>;
