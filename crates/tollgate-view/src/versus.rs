@@ -12,6 +12,7 @@ pub mod hyperfine;
 pub mod json;
 pub(crate) mod lines;
 mod matrix;
+pub mod more;
 mod notes;
 pub(crate) mod record;
 pub(crate) mod said;

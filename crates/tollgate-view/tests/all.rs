@@ -7,6 +7,7 @@ mod everywhere;
 mod exports;
 mod limits;
 mod machines;
+mod more;
 mod registry;
 mod rules;
 mod session;

@@ -21,7 +21,7 @@ fn count(name: &str, unit: Unit, samples: &[f64]) -> Measurement {
 }
 
 /// Two commands: the second has this many instructions more, all in the kernel, and `user` more of its own.
-fn counted(kernel: f64, user: f64) -> Vec<Run> {
+pub fn counted(kernel: f64, user: f64) -> Vec<Run> {
     let mut runs = runs(&[side("ls -l /usr", 1.0), side("ls /usr", 1.0)]);
     for (run, [kernel, user]) in runs.iter_mut().zip([[0.0, 0.0], [kernel, user]]) {
         let total = 3_364_000.0 + kernel + user;
