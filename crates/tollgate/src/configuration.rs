@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::say;
 
 /// The options that make the exit status depend on what was measured.
-const GATES: [&str; 2] = ["fail_on", "until_decided"];
+const GATES: [&str; 3] = ["budget", "fail_on", "until_decided"];
 
 #[derive(Debug, Default)]
 pub struct Configuration {
@@ -64,7 +64,7 @@ pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Fa
         let origin = file.origin;
         file.entries = entries.len();
         read.files.push(file);
-        for entry in entries {
+        for entry in with_tables_of_options(command, entries) {
             let line = entry.line;
             if entry.table == [ENVIRONMENTS] {
                 let from = format!("{}:{line}", path.display());
@@ -107,6 +107,42 @@ impl Configuration {
         }
         (counting, refused)
     }
+}
+
+/// With one list for each table of an option whose values are `COUNT=N`: `[versus.budget]` with `calls = 400` is `budget =
+/// ["calls=400"]` of `[versus]`.
+fn with_tables_of_options(command: &Command, entries: Vec<Entry>) -> Vec<Entry> {
+    let mut all: Vec<Entry> = Vec::new();
+    for entry in entries {
+        let Some((key, table)) = entry.table.split_last() else {
+            all.push(entry);
+            continue;
+        };
+        let verb = table.iter().try_fold(command, |verb, name| verb.find_subcommand(name));
+        let option = verb.and_then(|verb| options(verb).find(|(known, _)| known == key)).map(|(_, it)| it);
+        if !option.is_some_and(is_of_pairs) {
+            all.push(entry);
+            continue;
+        }
+        // Another value is refused as one of the option.
+        let pair = entry.value.text().map(|value| Value::Text(format!("{}={value}", entry.key)));
+        let pair = pair.unwrap_or(entry.value);
+        match all.iter_mut().find(|known| known.table == table && known.key == *key) {
+            Some(Entry { value: Value::List(pairs), .. }) => pairs.push(pair),
+            _ => all.push(Entry {
+                table: table.to_vec(),
+                key: key.clone(),
+                value: Value::List(vec![pair]),
+                line: entry.line,
+            }),
+        }
+    }
+    all
+}
+
+fn is_of_pairs(option: &Arg) -> bool {
+    let has_pairs = |names: &[clap::builder::Str]| names.iter().any(|name| name.contains('='));
+    matches!(option.get_action(), ArgAction::Append) && option.get_value_names().is_some_and(has_pairs)
 }
 
 fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, String> {

@@ -3,12 +3,14 @@
 //! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
 //! - `revisions`: builds of a repository's revisions, in which a command or the benches are executed.
 //! - `places`: where they are executed, and `counted`: guests that count their instructions, `counts` beside times. `progress`: what is seen meanwhile.
+//! - `more`: the counts that decide the exit status.
 
 mod benches;
 mod counted;
 mod counts;
 mod executed;
 mod given;
+mod more;
 mod parameters;
 mod places;
 mod progress;
@@ -32,7 +34,7 @@ use tollgate_view::session::{self, Session};
 use tollgate_view::versus::{self, hyperfine, json, text};
 
 use crate::args::ShowFormat;
-use crate::args::compare::Quantity;
+use crate::args::compare::{FailOn, Quantity};
 use crate::args::versus::{AroundArgs, By, ConditionArgs, LengthArgs, ResultArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
@@ -76,6 +78,7 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
             return Err(Failure::input(said));
         }
     }
+    more::check(args, counts)?;
     if args.bench.bench && matches!(args.result.by, Some(By::Function | By::Cpu)) {
         return Err(Failure::input(
             "--by function and --by cpu apply to commands; with --bench the harness gives the figure, so omit --by",
@@ -124,7 +127,11 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         say::say(&format!("interrupted{kept}"));
         return Ok(());
     }
-    judge(args, &runs)
+    // What is met decides, not what is open.
+    match (more::judge(args, &runs), judge(args, &runs)) {
+        (Err(met @ Failure::Condition(_)), _) | (_, Err(met @ Failure::Condition(_))) => Err(met),
+        (of_counts, of_times) => of_counts.and(of_times),
+    }
 }
 
 /// Returns how many layouts would decide what so many leave open, and says so. `None` if the user gave their number.
@@ -413,8 +420,11 @@ fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
         Quantity::Cpu => row.result.processor.as_ref().map_or(Verdict::Inconclusive, |cpu| cpu.verdict),
     });
     let judged: Vec<Verdict> = judged.collect();
-    if !args.result.fail_on.is_empty() {
-        compare::check(&args.result.fail_on, asked, comparisons, by)?;
+    // With commands this one is about counts.
+    let is_of_time = |fail_on: &&FailOn| args.bench.bench || **fail_on != FailOn::More;
+    let fail_on: Vec<FailOn> = args.result.fail_on.iter().filter(is_of_time).copied().collect();
+    if !fail_on.is_empty() {
+        compare::check(&fail_on, asked, comparisons, by)?;
     }
     let open = judged.iter().filter(|verdict| **verdict == Verdict::Inconclusive).count();
     let of = judged.len();

@@ -202,6 +202,26 @@ fn a_found_file_decides_no_exit_status() {
 }
 
 #[test]
+fn a_budget_is_a_table_of_a_file_that_is_named() {
+    let home = Home::new();
+    let path = home.file("tollgate.toml", "[versus.budget]\nfaults = 1\nopenat = 100_000\n");
+    let call = ["versus", "--runs", "2", "--quiet", "true"];
+    let (_, said_found) = said(&home, &call);
+    assert_eq!(not_taken(&said_found), Some("budget"));
+    let output = home.tollgate([&["--config", &path], &call[..]].concat()).output().expect("executed");
+    let said_named = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1), "{said_named}");
+    assert!(said_named.starts_with("tollgate: A is over budget: faults "), "{said_named}");
+    let shown: Value =
+        serde_json::from_str(&said(&home, &["--config", &path, "config", "--json"]).0).expect("JSON");
+    assert_eq!(shown["settings"][0]["value"], serde_json::json!(["faults=1", "openat=100000"]), "{shown}");
+    assert_eq!(
+        (&shown["settings"][0]["table"], &shown["settings"][0]["key"]),
+        (&"versus".into(), &"budget".into())
+    );
+}
+
+#[test]
 fn an_environment_of_a_project_is_said_and_never_the_users() {
     let home = Home::new();
     home.file("evil", "#!/bin/sh\ntouch executed\nexec \"$@\"\n");
@@ -338,6 +358,9 @@ fn what_is_wrong_is_one_sentence_with_file_and_line() {
         "[trace]\ncommand = ['true']\n",
         "[run]\ntime = 10\ntime = 20\n",
         "[run\n",
+        "[versus.budget]\nopneat = 1\n",
+        "[versus.budget]\ncalls = true\n",
+        "[run.knob]\nx = 1\n",
     ] {
         home.file("tollgate.toml", text);
         let [list, config] = ["list", "config"].map(|verb| refusal(&home, &[verb]));

@@ -243,3 +243,30 @@ fn options_that_do_not_go_together_are_refused_before_anything_is_executed() {
     }
     assert_eq!(fs::read_to_string(&log).expect("there"), "");
 }
+
+#[test]
+fn counts_decide_the_exit_status_where_they_are_asked_to() {
+    let home = Home::new();
+    let status = |words: &[&str]| {
+        let output = home.tollgate(versus(words)).output().expect("executed");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let many = "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done";
+    // Times do not matter, and fewer is no more.
+    let (found, said) = status(&["-r8", "--fail-on", "more", "true", many]);
+    assert!(found == Some(1) && said.starts_with("tollgate: B does more than A: faults "), "{said}");
+    assert_eq!(status(&["-r8", "--fail-on", "more", many, "true"]), (Some(0), String::new()));
+    let (found, said) = status(&["-r3", "--budget", "faults=1", "true"]);
+    assert!(found == Some(1) && said.starts_with("tollgate: A is over budget: faults "), "{said}");
+    assert!(said.ends_with(" (1 allowed)\n"), "{said}");
+    assert_eq!(status(&["-r3", "--budget", "faults=10000000", "true"]), (Some(0), String::new()));
+    for (budget, why) in [
+        ("calls=1", "--budget calls: calls are counted by a trace: omit --no-trace"),
+        ("openat=1", "--budget openat: calls are counted by a trace: omit --no-trace"),
+        ("user=1", "--budget user: a guest counts instructions: add --in vm:exact"),
+    ] {
+        let (found, said) = status(&["--budget", budget, "touch executed"]);
+        assert_eq!((found, said), (Some(2), format!("tollgate: {why}\n")));
+    }
+    assert!(!home.path().join("executed").exists());
+}

@@ -67,9 +67,11 @@ impl UndecidedArgs {
 /// The verdict that makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A benchmark is slower or has a higher count (also `more`)
-    #[value(alias = "more")]
+    /// A benchmark is slower or has a higher count
     Slower,
+    /// Likewise; commands of versus do more calls, page faults or counted instructions, whatever time they
+    /// take
+    More,
     /// A benchmark is faster or has a lower count (also `fewer`)
     #[value(alias = "fewer")]
     Faster,
@@ -92,7 +94,7 @@ pub enum Quantity {
 impl From<FailOn> for Condition {
     fn from(asked: FailOn) -> Self {
         match asked {
-            FailOn::Slower => Self::Slower,
+            FailOn::Slower | FailOn::More => Self::Slower,
             FailOn::Faster => Self::Faster,
             FailOn::Different => Self::Different,
             FailOn::Undecided => Self::Undecided,

@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::Label;
 use tollgate_model::stats::FEWEST_LAYOUTS;
 use tollgate_model::versus::MOST_LAYOUTS;
+use tollgate_os::calls;
 use tollgate_view::versus::hyperfine;
+use tollgate_view::versus::more::{Budget, QUANTITIES};
 
 use super::compare::{FailOn, UndecidedArgs, parse_threshold};
 use super::{ShowFormat, parse_cpu};
@@ -263,6 +265,11 @@ pub struct ResultArgs {
     /// Exit with status 1 if any command has this verdict, 3 if that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
+    /// Exit with status 1 if each execution of a command (of several, not of the base) has more than N of
+    /// this: `calls`, `faults`, a call by its name such as `openat`, and in guests that count instructions `user`
+    /// or `kernel`; separate several by commas
+    #[arg(long, value_name = "COUNT=N", value_parser = parse_budget, value_delimiter = ',', conflicts_with = "bench")]
+    pub budget: Vec<Budget>,
     /// The status of an undecided comparison
     #[command(flatten)]
     pub undecided: UndecidedArgs,
@@ -319,6 +326,39 @@ impl From<Unit> for hyperfine::TimeUnit {
             Unit::Microsecond => Self::Microsecond,
             Unit::Millisecond => Self::Millisecond,
             Unit::Second => Self::Second,
+        }
+    }
+}
+
+fn parse_budget(text: &str) -> Result<Budget, String> {
+    const FORM: &str = "it is not a count and its greatest number, such as calls=400 or openat=20";
+    let (of, most) = text.split_once('=').ok_or(FORM)?;
+    if QUANTITIES.iter().all(|(name, _)| *name != of) && calls::number(of).is_none() {
+        let near = calls::near(of).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        return Err(format!("{of:?} is none of calls, faults, user and kernel, and no system call{near}"));
+    }
+    Ok(Budget { of: of.to_owned(), most: most.parse().map_err(|_| FORM)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_names_a_count_and_its_greatest_number() {
+        let budget = |of: &str, most| Ok(Budget { of: of.to_owned(), most });
+        assert_eq!(parse_budget("calls=400"), budget("calls", 400));
+        assert_eq!(parse_budget("openat=0"), budget("openat", 0));
+        for (text, why) in [
+            ("calls", "such as calls=400"),
+            ("calls=", "such as calls=400"),
+            ("calls=-1", "such as calls=400"),
+            ("calls=4e2", "such as calls=400"),
+            ("opneat=1", "no system call; did you mean openat?"),
+            ("=1", "\"\" is none of calls"),
+        ] {
+            let said = parse_budget(text).expect_err(text);
+            assert!(said.contains(why), "{text}: {said}");
         }
     }
 }

@@ -107,7 +107,7 @@ mod tests {
         ("compare", "base exit-undecided fail-on"),
         (
             "versus",
-            "bench build by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
+            "bench budget build by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
         ),
         (
             "versus",
