@@ -98,11 +98,17 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     if let Some(proven) = &comparison.proven {
         put(text, format_args!("**Proven cause:** {}\n\n", plain(&proven.to_string())));
     }
-    let changed = comparison.changed();
-    if changed.is_empty() {
-        text.push_str("No significant difference.\n\n")
-    } else {
-        text.push_str(&of_rows(comparison, &changed))
+    let mut shown = comparison.changed();
+    if shown.is_empty() {
+        text.push_str("No significant difference.\n\n");
+    }
+    // In a comment on a change, what is open is not to be overlooked. Sessions of benchmarks have too many such rows.
+    let mut folds = vec![Verdict::Inconclusive, Verdict::Same];
+    if comparison.is_of_commands() || comparison.is_of_builds() {
+        shown.extend(comparison.of_verdict(folds.remove(0)));
+    }
+    if !shown.is_empty() {
+        text.push_str(&of_rows(comparison, &shown));
     }
     for note in notes::all(comparison, 0, true) {
         put(text, format_args!("{}\n\n", plain(&note)));
@@ -119,7 +125,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
             put(text, format_args!("{} more facts differ.\n\n", facts.len() - MOST_FACTS));
         }
     }
-    for verdict in [Verdict::Inconclusive, Verdict::Same] {
+    for verdict in folds {
         let rows = comparison.of_verdict(verdict);
         if !rows.is_empty() {
             let caption = format!("{name}: {} {verdict}", rows.len());
