@@ -127,7 +127,7 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         say::say(&format!("interrupted{kept}"));
         return Ok(());
     }
-    // What is met decides, not what is open.
+    // A condition that is met decides before one that is open.
     match (more::judge(args, &runs), judge(args, &runs)) {
         (Err(met @ Failure::Condition(_)), _) | (_, Err(met @ Failure::Condition(_))) => Err(met),
         (of_counts, of_times) => of_counts.and(of_times),

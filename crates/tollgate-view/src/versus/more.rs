@@ -1,7 +1,7 @@
-//! What a command does more of than the first one, or than a budget allows: system calls, page faults, counted instructions.
+//! The counts of which a command has more than the first one, or than a budget allows: system calls, page faults, instructions.
 //!
 //! Executions of equal code can differ in a count, such as that of futex(2). So a count is more if its least is above the base's
-//! greatest: if the spreads overlap, it is not. A count that is equal in all executions of a side is exact.
+//! greatest, in enough executions: if the spreads overlap, it is not. A count that is equal in all executions of a side is exact.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::counted;
 use crate::compare::condition::Answer;
 use crate::session::Session;
 
-/// What a budget can limit besides calls by their names, and its case.
+/// The counts that a budget can limit besides calls by their names, with their cases.
 pub const QUANTITIES: [(&str, &str); 4] =
     [("calls", CALLS), ("faults", FAULTS), ("user", USER_INSTRUCTIONS), ("kernel", KERNEL_INSTRUCTIONS)];
 
@@ -36,7 +36,7 @@ pub struct Budget {
     pub most: u64,
 }
 
-/// What counts are asked for.
+/// The counts that decide the exit status.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'b> {
     /// Whether the others may do no more than the first.
@@ -96,8 +96,8 @@ impl Found {
             let line = || format!("{} {} ({} {})", excerpt(name), now.shown(), base.label, before.shown());
             match before.step(&now, asked.threshold) {
                 Step::None => {}
-                Step::Overlaps => self.notes.push(format!(
-                    "{} vary: {} in {}, {} in {}; these overlap, so neither is more",
+                Step::Close => self.notes.push(format!(
+                    "{} vary: {} in {}, {} in {}; that is too little apart to be more",
                     excerpt(name),
                     before.shown(),
                     base.label,
@@ -170,7 +170,7 @@ impl Found {
     }
 }
 
-/// What is more, by how much, and its text.
+/// The name of a count that is more, by how much, and its text.
 type Line<'n> = (&'n str, f64, String);
 
 /// The lines of counts: sums first, then the calls that differ most; further ones are counted.
@@ -220,7 +220,7 @@ impl<'a> Counted<'a> {
         Self { cell, calls, traced: traced.len() }
     }
 
-    /// What there are counts of.
+    /// The names of the counts.
     fn names(&self) -> impl Iterator<Item = &'a str> {
         let calls = self.calls.iter().flat_map(|calls| calls.keys().copied());
         QUANTITIES.iter().map(|(name, _)| *name).chain(calls)
@@ -259,7 +259,9 @@ struct Counts {
 
 enum Step {
     None,
-    Overlaps,
+    /// The spreads overlap, or lie next to each other in few executions.
+    Close,
+    /// The spreads lie apart, in few executions.
     Few,
     More,
 }
@@ -277,7 +279,7 @@ impl Counts {
             return Step::None;
         }
         if other.least <= self.most * factor {
-            return Step::Overlaps;
+            return Step::Close;
         }
         let is_exact = self.least == self.most && other.least == other.most;
         let suffices = if is_exact {
@@ -285,7 +287,15 @@ impl Counts {
         } else {
             orders(self.number, other.number) >= ORDERS
         };
-        if suffices { Step::More } else { Step::Few }
+        match suffices {
+            true => Step::More,
+            false if other.least - self.most > self.range() + other.range() => Step::Few,
+            false => Step::Close,
+        }
+    }
+
+    fn range(&self) -> f64 {
+        self.most - self.least
     }
 
     /// `34`, `32 to 36`.

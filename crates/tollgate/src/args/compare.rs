@@ -69,8 +69,8 @@ impl UndecidedArgs {
 pub enum FailOn {
     /// A benchmark is slower or has a higher count
     Slower,
-    /// Likewise; commands of versus do more calls, page faults or counted instructions, whatever time they
-    /// take
+    /// Likewise; with commands of versus a higher count of calls, page faults or instructions, and times do
+    /// not matter
     More,
     /// A benchmark is faster or has a lower count (also `fewer`)
     #[value(alias = "fewer")]
