@@ -69,8 +69,8 @@ impl UndecidedArgs {
 pub enum FailOn {
     /// A benchmark is slower or has a higher count
     Slower,
-    /// Likewise; with commands of versus a higher count of calls, page faults or instructions, and times do
-    /// not matter
+    /// Likewise; of commands `versus` then compares calls, page faults and counted instructions instead of
+    /// times
     More,
     /// A benchmark is faster or has a lower count (also `fewer`)
     #[value(alias = "fewer")]
