@@ -131,6 +131,15 @@ impl Found {
                     let line = format!("{name} {} ({} {})", whole(now), base.label, whole(before));
                     more.push((name, now - before, line));
                 }
+                // The parts of the sum decide if they are known: few executions of it do not.
+                Some(sum)
+                    if case == INSTRUCTIONS
+                        && sum.result.verdict == Verdict::Inconclusive
+                        && sum.result.other > sum.result.base
+                        && row(USER_INSTRUCTIONS).is_none() =>
+                {
+                    self.open.push(format!("{name} of {} are inconclusive", other.label));
+                }
                 None if case == INSTRUCTIONS || (case == CALLS && is_traced) => {
                     self.open.push(format!("{name} of {} are not compared", other.label));
                 }
