@@ -3,9 +3,11 @@
 //! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
 //! - `revisions`: builds of a repository's revisions, in which a command or the benches are executed.
 //! - `places`: where they are executed, and `counted`: guests that count their instructions, `counts` beside times. `progress`: what is seen meanwhile.
+//! - `bisect`: the first commit that changed a command.
 //! - `more`: the counts that decide the exit status.
 
 mod benches;
+mod bisect;
 mod counted;
 mod counts;
 mod executed;
@@ -44,7 +46,7 @@ use counts::Counts;
 use executed::Executed;
 use given::Commands;
 use progress::Shown;
-use revisions::equal;
+use revisions::{Revisions, Side, equal};
 
 const TIME: Duration = Duration::from_secs(30);
 /// Minimum number of executions of each command without --time, as in hyperfine.
@@ -55,13 +57,14 @@ impl VersusArgs {
     /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was
     /// shown; the condition of `--fail-on`; commands that stay undecided with `--until-decided`.
     pub fn execute(&self) -> Result<(), Failure> {
-        self.result.undecided.applied(versus(self))
+        let is_bisected = !self.revisions.bisect.is_empty();
+        self.result.undecided.applied(if is_bisected { bisect::execute(self) } else { versus(self) })
     }
 }
 
 fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let asked = revisions::asked(args)?;
-    let mut commands = if args.bench.bench { None } else { Some(Commands::of(args, asked.as_deref())?) };
+    let commands = if args.bench.bench { None } else { Some(Commands::of(args, asked.as_deref())?) };
     let files = || exports(args).filter(|(_, file)| *file != Path::new(STANDARD_OUTPUT));
     files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
@@ -91,14 +94,51 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     }
     let destination = destination(args)?;
     interrupt::install();
-    let began = SystemTime::now();
     commands.iter().filter(|_| asked.is_none() && !args.result.quiet).for_each(say_equal);
+    let Some(Measured { runs, interrupted, functions, stacks, revisions }) = measure(args, asked, commands)?
+    else {
+        return Ok(());
+    };
+    let counts = match args.result.counts && interrupted.is_none() {
+        true => counts::count(args, revisions.as_ref())?,
+        false => Counts::default(),
+    };
+    finish(args, destination.as_ref(), &runs, &counts, &functions, &stacks)?;
+    if interrupted.is_some() {
+        let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
+        say::say(&format!("interrupted{kept}"));
+        return Ok(());
+    }
+    // A condition that is met decides before one that is open.
+    match (more::judge(args, &runs), judge(args, &runs)) {
+        (Err(met @ Failure::Condition(_)), _) | (_, Err(met @ Failure::Condition(_))) => Err(met),
+        (of_counts, of_times) => of_counts.and(of_times),
+    }
+}
+
+/// The runs of a comparison, and what else was found.
+struct Measured {
+    runs: Vec<Run>,
+    interrupted: Option<i32>,
+    functions: Vec<Vec<FunctionCount>>,
+    stacks: Vec<(String, u64)>,
+    /// The builds stay as long as this.
+    revisions: Option<Revisions>,
+}
+
+/// Builds revisions and executes everything. `None` if the sides execute equal files.
+fn measure(
+    args: &VersusArgs,
+    asked: Option<Vec<Side>>,
+    mut commands: Option<Commands>,
+) -> Result<Option<Measured>, Failure> {
+    let began = SystemTime::now();
     let mut revisions = asked.map(|asked| revisions::built(args, asked)).transpose()?;
     let mut layouts = None;
     let (runs, interrupted, functions, stacks) = loop {
         if let Some(revisions) = &mut revisions {
             if layouts.is_none() && revisions.are_equal(args)? {
-                return Ok(());
+                return Ok(None);
             }
             layouts = Some(revisions.lay_out(args, layouts)?);
             commands = (!args.bench.bench).then(|| Commands::of(args, Some(&revisions.sides))).transpose()?;
@@ -117,21 +157,7 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
-    let counts = match args.result.counts && interrupted.is_none() {
-        true => counts::count(args, revisions.as_ref())?,
-        false => Counts::default(),
-    };
-    finish(args, destination.as_ref(), &runs, &counts, &functions, &stacks)?;
-    if interrupted.is_some() {
-        let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
-        say::say(&format!("interrupted{kept}"));
-        return Ok(());
-    }
-    // A condition that is met decides before one that is open.
-    match (more::judge(args, &runs), judge(args, &runs)) {
-        (Err(met @ Failure::Condition(_)), _) | (_, Err(met @ Failure::Condition(_))) => Err(met),
-        (of_counts, of_times) => of_counts.and(of_times),
-    }
+    Ok(Some(Measured { runs, interrupted, functions, stacks, revisions }))
 }
 
 /// Returns how many layouts would decide what so many leave open, and says so. `None` if the user gave their number.

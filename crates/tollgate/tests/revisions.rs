@@ -237,6 +237,84 @@ fn programs_of_cargo_are_linked_with_their_functions_in_other_orders() {
     assert_eq!(builds.len(), 2);
 }
 
+/// The fourth of seven commits, after a merge, executes another program; one before it cannot be built. All but the ends execute files
+/// of an end, so no verdict is needed but that of 0.2 s against nothing.
+#[test]
+fn the_first_commit_that_changed_a_command_is_found_and_the_log_is_resumed() {
+    let Some(repository) = Repository::new() else { return };
+    repository.git(&["tag", "good"]);
+    let commit = |name: &str, program: &str| {
+        repository.write("program", program);
+        repository.write("number", name);
+        repository.commit(name);
+    };
+    commit("one", &path_of("true"));
+    repository.git(&["checkout", "--quiet", "-b", "side", "good"]);
+    repository.write("aside", "");
+    repository.commit("aside");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.git(&["merge", "--quiet", "--no-edit", "side"]);
+    commit("broken", "/no/such/program\n");
+    commit("three", &path_of("true"));
+    commit("four", &path_of("sleep"));
+    repository.git(&["tag", "changed"]);
+    for name in ["five", "six", "seven"] {
+        commit(name, &path_of("sleep"));
+    }
+    let changed = repository.git(&["rev-parse", "changed"]);
+    // No QEMU.
+    let programs = tempfile::tempdir().expect("a directory");
+    for name in ["git", "sh", "cp", "cat", "mkdir"] {
+        std::os::unix::fs::symlink(path_of(name).trim(), programs.path().join(name)).expect("linked");
+    }
+    let log = repository.home.path().join("log").display().to_string();
+    let words = [
+        "--bisect",
+        "good",
+        "main",
+        "--build",
+        BUILD,
+        "--bisect-log",
+        &log,
+        "--time",
+        "2s",
+        "-w0",
+        "--no-trace",
+        "-N",
+    ];
+    let words = [&words[..], &["--format", "json", "{dir}/bin/tool 0.2"]].concat();
+    let found = || {
+        let output = repository.command(&words).env("PATH", programs.path()).output().expect("started");
+        assert!(output.status.success(), "{output:?}");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(
+            (&said["first_bad"], &said["subject"]),
+            (&Value::from(&*changed), &Value::from("four")),
+            "{said}"
+        );
+        assert!(said["figure"].as_f64() > said["before"][0]["figure"].as_f64(), "{said}");
+        said["steps"].as_array().expect("steps").len()
+    };
+    let steps = found();
+    let text = fs::read_to_string(&log).expect("a log");
+    assert!((2..=4).contains(&steps) && text.lines().count() == steps, "{text}");
+    assert!(text.lines().all(|line| line.starts_with("git bisect ")), "{text}");
+    // The first judgement again, and what is left.
+    fs::write(&log, text.lines().next().expect("a line").to_owned() + "\n").expect("written");
+    assert_eq!(found(), steps);
+    let refused = |words: &[&str]| repository.refusal(&[words, &["--build", BUILD, TOOL]].concat());
+    for (words, said) in [
+        (&["--bisect", "main", "good"][..], "give them in the other order"),
+        (&["--bisect", "good", "nothing"], "there is no such revision"),
+        (&["--bisect", "good", "changed~1", "--bisect-log", &log], "belongs to another search"),
+        (&["--bisect", "good", "main", "--rev", "main"], "cannot be used with"),
+        (&["--bisect", "good", "changed~4"], "both ends execute equal files"),
+    ] {
+        let sentence = refused(words);
+        assert!(sentence.contains(said), "{words:?}: {sentence}");
+    }
+}
+
 #[test]
 fn a_side_against_itself_and_what_is_no_revision_are_refused() {
     let Some(repository) = Repository::new() else { return };

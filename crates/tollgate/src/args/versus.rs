@@ -58,15 +58,24 @@ pub struct RevisionArgs {
     /// Compare the command in this revision of the git repository here, built at a path of its own, with the
     /// next --rev, or with the working tree if there is one; {dir} in the command is the directory of a build
     #[arg(long, value_name = "REV", value_parser = clap::builder::NonEmptyStringValueParser::new(), value_hint = ValueHint::Other)]
-    #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "control"])]
+    #[arg(group = "sources", conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "control"])]
     pub rev: Vec<String>,
+    /// Find the first commit after GOOD, up to BAD, that changed the command: by its counts in a guest, or by its
+    /// time where they are the same or there is no guest
+    #[arg(long, num_args = 2, value_names = ["GOOD", "BAD"], value_parser = clap::builder::NonEmptyStringValueParser::new(), value_hint = ValueHint::Other)]
+    #[arg(group = "sources", conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "bench", "environments", "counts", "fail_on", "budget", "label", "out"])]
+    #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "stacks", "by", "runs"])]
+    pub bisect: Vec<String>,
+    /// Append each judged commit to this file, as `git bisect log` does, and begin with what it says
+    #[arg(long, value_name = "FILE", requires = "bisect", value_hint = ValueHint::FilePath)]
+    pub bisect_log: Option<PathBuf>,
     /// Build a revision by CMD [default: cargo build --release, or go build -o bin/ ./...]
-    #[arg(long, value_name = "CMD", requires = "rev", value_hint = ValueHint::CommandString)]
+    #[arg(long, value_name = "CMD", requires = "sources", value_hint = ValueHint::CommandString)]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub build: Option<String>,
     /// Link the programs of each side N times with their functions in another order, and compare across these layouts; 1 or 6 to 64
     /// [default: 8 with Cargo or Go, else 1; more if 8 do not decide]. {layout} in --build is the seed of a layout
-    #[arg(long, value_name = "N", requires = "rev", value_parser = parse_layouts)]
+    #[arg(long, value_name = "N", requires = "sources", value_parser = parse_layouts)]
     pub layouts: Option<usize>,
 }
 

@@ -60,9 +60,9 @@ pub fn count(args: &VersusArgs, revisions: Option<&Revisions>) -> Result<Counts,
     }
 }
 
-fn counted(args: &VersusArgs, revisions: Option<&Revisions>) -> Result<Counts, Failure> {
-    let began = SystemTime::now();
-    let args = VersusArgs {
+/// The options of a comparison, for the guest that counts.
+pub fn of_guest(args: &VersusArgs) -> VersusArgs {
+    VersusArgs {
         environments: vec![GUEST.to_owned()],
         length: LengthArgs { timeout: args.length.timeout, ..LengthArgs::default() },
         conditions: ConditionArgs {
@@ -75,7 +75,12 @@ fn counted(args: &VersusArgs, revisions: Option<&Revisions>) -> Result<Counts, F
         },
         result: ResultArgs { by: Some(By::Function), quiet: args.result.quiet, ..ResultArgs::default() },
         ..args.clone()
-    };
+    }
+}
+
+fn counted(args: &VersusArgs, revisions: Option<&Revisions>) -> Result<Counts, Failure> {
+    let began = SystemTime::now();
+    let args = of_guest(args);
     let commands = Commands::of(&args, revisions.map(|revisions| revisions.sides.as_slice()))?;
     let (executed, kept) = execute(&args, commands, began)?;
     let runs = runs(&args, began, executed.compared, &executed.places, kept)?;

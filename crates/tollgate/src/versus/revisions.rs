@@ -7,11 +7,12 @@
 
 mod builds;
 pub mod equal;
-mod git;
+pub mod git;
 mod layouts;
 
 pub use layouts::MOST as MOST_LAYOUTS;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use tollgate_engine::interrupt;
@@ -39,6 +40,13 @@ pub struct Side {
     pub directory: PathBuf,
     /// For each layout its directory, or with --bench its program. None if it has one.
     pub layouts: Vec<PathBuf>,
+}
+
+impl Side {
+    /// A side that is not built yet.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), directory: "{dir}".into(), layouts: Vec::new() }
+    }
 }
 
 /// The sides of a comparison, the base first. No other comparison removes their builds as long as this exists.
@@ -77,7 +85,16 @@ pub fn asked(args: &VersusArgs) -> Result<Option<Vec<Side>>, Failure> {
     }
     let working_tree = (given.len() == 1).then(|| WORKING_TREE.to_owned());
     let names = given.iter().cloned().chain(working_tree);
-    Ok(Some(names.map(|name| Side { name, directory: "{dir}".into(), layouts: Vec::new() }).collect()))
+    Ok(Some(names.map(|name| Side::named(&name)).collect()))
+}
+
+/// Whether the command executes equal files in two commits.
+///
+/// # Errors
+/// Those of [`built`].
+pub fn execute_equal_files(args: &VersusArgs, commits: [&str; 2]) -> Result<bool, Failure> {
+    let revisions = built(args, commits.map(Side::named).into())?;
+    Ok(!revisions.equal_to_base(args).0.is_empty())
 }
 
 /// Builds each side, or finds its build.
@@ -88,7 +105,7 @@ pub fn built(args: &VersusArgs, asked: Vec<Side>) -> Result<Revisions, Failure> 
     let repository = Repository::open()?;
     let mut trees: Vec<(Side, Tree)> = Vec::new();
     for side in asked {
-        let is_working_tree = trees.len() == args.revisions.rev.len();
+        let is_working_tree = args.revisions.rev.len() == 1 && trees.len() == 1;
         let tree = if is_working_tree { repository.working_tree()? } else { repository.tree(&side.name)? };
         if let Some((known, _)) = trees.iter().find(|(_, known)| *known == tree) {
             return Err(Failure::input(same_source(&known.name, &side.name, is_working_tree)));
@@ -196,20 +213,29 @@ impl Revisions {
         Ok(found)
     }
 
-    /// Says which sides execute files that are equal to the byte. Returns whether all do, so that nothing is left to measure.
-    ///
-    /// # Errors
-    /// Standard output that cannot be written.
-    pub fn are_equal(&self, args: &VersusArgs) -> Result<bool, Failure> {
+    /// The other sides that execute the files of the first, equal to the byte, and these files.
+    fn equal_to_base(&self, args: &VersusArgs) -> (Vec<&Side>, BTreeSet<PathBuf>) {
         let line = args.commands.first().map_or("", String::as_str);
         let of = |at: usize| match self.benches.get(at) {
             Some(program) => Executed::of_program(&self.sides[at].directory, program),
             None => Executed::of_command(&self.sides[at].directory, line),
         };
-        let Some(base) = of(0) else { return Ok(false) };
+        let Some(base) = of(0) else { return Default::default() };
         let is_equal = |at: &usize| of(*at).is_some_and(|other| base.is_equal(&other));
-        let equal: Vec<&Side> = (1..self.sides.len()).filter(is_equal).map(|at| &self.sides[at]).collect();
-        let files = base.named.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let equal = (1..self.sides.len()).filter(is_equal).map(|at| &self.sides[at]).collect();
+        (equal, base.named)
+    }
+
+    /// Says which sides execute files that are equal to the byte. Returns whether all do, so that nothing is left to measure.
+    ///
+    /// # Errors
+    /// Standard output that cannot be written.
+    pub fn are_equal(&self, args: &VersusArgs) -> Result<bool, Failure> {
+        let (equal, named) = self.equal_to_base(args);
+        if !args.revisions.bisect.is_empty() {
+            return Ok(equal.len() == 1);
+        }
+        let files = named.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         let names: Vec<&str> = std::iter::once(&self.sides[0])
             .chain(equal.iter().copied())
             .map(|side| side.name.as_str())
@@ -229,7 +255,7 @@ impl Revisions {
                 "schema": 1,
                 "verdict": "same file",
                 "revisions": self.sides.iter().map(|side| &side.name).collect::<Vec<_>>(),
-                "files": base.named,
+                "files": named,
             }))?,
             ShowFormat::Csv | ShowFormat::Svg => say::say(&format!("{sentence}; nothing was measured")),
         }

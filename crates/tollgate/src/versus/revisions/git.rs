@@ -25,6 +25,27 @@ impl Tree {
     }
 }
 
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its whole name.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// The beginning of its name.
+    pub fn short(&self) -> &str {
+        self.id.get(..10).unwrap_or(&self.id)
+    }
+
+    fn of(line: &str) -> Option<Self> {
+        let (id, subject) = line.split_once(' ')?;
+        Some(Self { id: id.to_owned(), subject: subject.to_owned() })
+    }
+}
+
 pub struct Repository {
     top: PathBuf,
     objects: PathBuf,
@@ -103,6 +124,49 @@ impl Repository {
             }
             _ => Err(Failure::input(self.unknown(revision))),
         }
+    }
+
+    /// The commit of a revision.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn commit(&self, revision: &str) -> Result<Commit, Failure> {
+        let words =
+            ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")];
+        match self.said(&words)? {
+            Ok(id) => {
+                let line = self.expect(&["show", "--no-patch", "--format=%H %s", &id])?;
+                Commit::of(&line).ok_or_else(|| Failure::input(self.unknown(revision)))
+            }
+            Err(_) => Err(Failure::input(self.unknown(revision))),
+        }
+    }
+
+    /// # Errors
+    /// Those of git(1).
+    pub fn is_ancestor(&self, one: &Commit, other: &Commit) -> Result<bool, Failure> {
+        Ok(self.said(&["merge-base", "--is-ancestor", &one.id, &other.id])?.is_ok())
+    }
+
+    /// # Errors
+    /// Those of git(1).
+    pub fn parents(&self, commit: &Commit) -> Result<Vec<Commit>, Failure> {
+        let names = self.expect(&["rev-parse", &format!("{}^@", commit.id)])?;
+        names.lines().map(|name| self.commit(name)).collect()
+    }
+
+    /// The commits that may be the first bad one beside `bad` itself: those that divide the others best come first (git-rev-list(1),
+    /// `--bisect-all`).
+    ///
+    /// # Errors
+    /// Those of git(1).
+    pub fn candidates(&self, bad: &Commit, goods: &[Commit]) -> Result<Vec<Commit>, Failure> {
+        let goods = goods.iter().map(|good| good.id.as_str());
+        let words: Vec<&str> =
+            ["rev-list", "--bisect-all", &bad.id, "--not"].into_iter().chain(goods).collect();
+        let said = self.expect(&words)?;
+        let ids = said.lines().filter_map(|line| line.split(' ').next()).filter(|id| *id != bad.id);
+        ids.map(|id| self.commit(id)).collect()
     }
 
     fn unknown(&self, revision: &str) -> String {
