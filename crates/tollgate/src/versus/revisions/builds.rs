@@ -71,12 +71,13 @@ impl Recipe {
             None if has("Cargo.toml") && is_bench => "cargo bench --no-run".to_owned(),
             None if has("Cargo.toml") => "cargo build --release".to_owned(),
             None if has("go.mod") => {
-                let seed =
-                    if asked(args) > 1 { format!("-ldflags=-randlayout={SEED} ") } else { String::new() };
+                // A build id differs with the sources even if nothing else does.
+                let seed = if asked(args) > 1 { format!(" -randlayout={SEED}") } else { String::new() };
+                let flags = format!("-ldflags='-buildid={seed}'");
                 if is_bench {
-                    format!("go test -c {seed}-o {GO_BENCHES} .")
+                    format!("go test -c {flags} -o {GO_BENCHES} .")
                 } else {
-                    format!("mkdir -p bin && go build {seed}-o bin/ ./...")
+                    format!("mkdir -p bin && go build {flags} -o bin/ ./...")
                 }
             }
             None => {
