@@ -15,6 +15,7 @@ mod matrix;
 pub mod more;
 mod notes;
 pub(crate) mod record;
+pub mod revisions;
 pub(crate) mod said;
 pub(crate) mod split;
 mod tables;

@@ -93,6 +93,8 @@ fn all() -> Vec<Described> {
         described::<compare::json::CompareDocument>("compare"),
         described::<benchmarks::List>("list"),
         described::<versus::json::VersusDocument>("versus"),
+        described::<versus::revisions::SameFile>("same-file"),
+        described::<versus::revisions::Bisected>("bisect"),
         described::<crate::runs::Runs>("runs"),
         described::<tollgate_schedules::output::SchedulesDocument>("schedules"),
         described::<tollgate_view::inspect::facts::FactsDocument>("inspect"),

@@ -103,6 +103,51 @@ fn path_of(program: &str) -> String {
     format!("{}\n", found.display())
 }
 
+/// A directory for PATH that has no QEMU.
+fn no_guest() -> tempfile::TempDir {
+    let programs = tempfile::tempdir().expect("a directory");
+    for name in ["git", "sh", "cp", "cat", "mkdir"] {
+        std::os::unix::fs::symlink(path_of(name).trim(), programs.path().join(name)).expect("linked");
+    }
+    programs
+}
+
+/// The document of equal files.
+pub fn same_file() -> Vec<Value> {
+    let Some(repository) = Repository::new() else { return Vec::new() };
+    repository.write("README", "a word\n");
+    let output = repository.versus(&["--rev", "main", "--build", BUILD, "--format", "json", TOOL]);
+    vec![serde_json::from_slice(&output.stdout).expect("JSON")]
+}
+
+/// The document of a search among two commits.
+pub fn bisected() -> Vec<Value> {
+    let Some(repository) = Repository::new() else { return Vec::new() };
+    for (number, program) in ["true", "sleep"].iter().enumerate() {
+        repository.write("number", &number.to_string());
+        repository.write("program", &path_of(program));
+        repository.commit(program);
+    }
+    let programs = no_guest();
+    let words = [
+        "--bisect",
+        "main~2",
+        "main",
+        "--build",
+        BUILD,
+        "--time",
+        "2s",
+        "-w0",
+        "--no-trace",
+        "-N",
+        "--format",
+        "json",
+    ];
+    let mut command = repository.command(&[&words[..], &["{dir}/bin/tool 0.2"]].concat());
+    let output = command.env("PATH", programs.path()).output().expect("started");
+    vec![serde_json::from_slice(&output.stdout).expect("JSON")]
+}
+
 const TOOL: &str = "{dir}/bin/tool";
 
 #[test]
@@ -262,11 +307,7 @@ fn the_first_commit_that_changed_a_command_is_found_and_the_log_is_resumed() {
         commit(name, &path_of("sleep"));
     }
     let changed = repository.git(&["rev-parse", "changed"]);
-    // No QEMU.
-    let programs = tempfile::tempdir().expect("a directory");
-    for name in ["git", "sh", "cp", "cat", "mkdir"] {
-        std::os::unix::fs::symlink(path_of(name).trim(), programs.path().join(name)).expect("linked");
-    }
+    let programs = no_guest();
     let log = repository.home.path().join("log").display().to_string();
     let words = [
         "--bisect",
@@ -356,6 +397,23 @@ fn a_side_against_itself_and_what_is_no_revision_are_refused() {
     let shallow =
         repository.command(&["--rev", "HEAD~1", TOOL]).current_dir(shallow.path()).output().expect("started");
     assert!(String::from_utf8_lossy(&shallow.stderr).contains("git fetch --deepen"), "{shallow:?}");
+}
+
+#[test]
+fn a_submodule_with_changes_is_refused() {
+    let Some(repository) = Repository::new() else { return };
+    let inner = repository.at.path().join("inner");
+    let inner = inner.to_str().expect("text");
+    repository.git(&["init", "--quiet", inner]);
+    repository.write("inner/file", "one\n");
+    repository.git(&["-C", inner, "add", "file"]);
+    repository.git(&["-C", inner, "commit", "--quiet", "-m", "one"]);
+    repository.git(&["add", "inner"]);
+    repository.git(&["commit", "--quiet", "-m", "a submodule"]);
+    repository.write("program", &path_of("sleep"));
+    repository.write("inner/file", "two\n");
+    let said = repository.refusal(&["--rev", "main", "--build", BUILD, TOOL]);
+    assert!(said.contains("the submodule inner has changes that are in no commit"), "{said}");
 }
 
 #[test]

@@ -19,6 +19,8 @@ const CHECKS: &[Check] = &[
     ("session", sessions),
     ("compare", compared),
     ("list", || vec![Home::new().json(["list", "--format", "json"])]),
+    ("same-file", crate::revisions::same_file),
+    ("bisect", crate::revisions::bisected),
     ("versus", commands),
     ("runs", runs),
     ("schedules", schedules),

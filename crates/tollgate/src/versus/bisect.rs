@@ -16,6 +16,7 @@ use tollgate_model::{Case, Run};
 use tollgate_os::paths::read_regular;
 use tollgate_output::figures;
 use tollgate_view::comparison::Comparison;
+use tollgate_view::versus::revisions::{BisectStep, Bisected, CommitFigure};
 
 use super::counts::of_guest;
 use super::given::Commands;
@@ -89,12 +90,33 @@ struct Step {
     judged: Judged,
 }
 
+impl Step {
+    fn record(&self) -> BisectStep<'_> {
+        let figure = match self.judged {
+            Judged::Good(figure) | Judged::Bad(figure) => figure,
+            Judged::Skipped => None,
+        };
+        BisectStep { verdict: self.judged.word(), judged: CommitFigure { commit: &self.commit.id, figure } }
+    }
+}
+
 /// What is known about a commit.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Good(Option<f64>),
     Bad(Option<f64>),
     Skipped,
+}
+
+impl Judged {
+    /// The word of git-bisect(1).
+    fn word(self) -> &'static str {
+        match self {
+            Self::Good(_) => "good",
+            Self::Bad(_) => "bad",
+            Self::Skipped => "skip",
+        }
+    }
 }
 
 /// The two ends, by which the others are judged.
@@ -284,7 +306,8 @@ impl Search<'_> {
     }
 
     fn keep(&mut self, commit: &Commit, judged: Judged) -> Result<(), Failure> {
-        let word = self.learn(commit, judged);
+        let word = judged.word();
+        self.learn(commit, judged);
         self.say(&format!("{word}: {} {}", commit.short(), excerpt(&commit.subject)));
         let Some(file) = &self.args.revisions.bisect_log else { return Ok(()) };
         let line = format!("git bisect {word} {}\n", commit.id);
@@ -296,22 +319,12 @@ impl Search<'_> {
         kept.map_err(|why| Failure::input(format!("--bisect-log {}: {}", file.display(), plainly(&why))))
     }
 
-    /// Returns the word of git-bisect(1).
-    fn learn(&mut self, commit: &Commit, judged: Judged) -> &'static str {
+    fn learn(&mut self, commit: &Commit, judged: Judged) {
         self.steps.push(Step { commit: commit.clone(), judged });
         match judged {
-            Judged::Good(_) => {
-                self.goods.push(commit.clone());
-                "good"
-            }
-            Judged::Bad(_) => {
-                self.bad = commit.clone();
-                "bad"
-            }
-            Judged::Skipped => {
-                self.skipped.insert(commit.id.clone());
-                "skip"
-            }
+            Judged::Good(_) => self.goods.push(commit.clone()),
+            Judged::Bad(_) => self.bad = commit.clone(),
+            Judged::Skipped => drop(self.skipped.insert(commit.id.clone())),
         }
     }
 
@@ -371,25 +384,21 @@ impl Search<'_> {
             .collect();
         let figure = self.known(ends, &self.bad);
         if self.args.result.format == ShowFormat::Json {
-            let word = |judged: Judged| match judged {
-                Judged::Good(figure) => ("good", figure),
-                Judged::Bad(figure) => ("bad", figure),
-                Judged::Skipped => ("skipped", None),
-            };
-            let steps = self.steps.iter().map(|step| {
-                let (verdict, figure) = word(step.judged);
-                serde_json::json!({"commit": step.commit.id, "verdict": verdict, "figure": figure})
-            });
-            out::print_json(&serde_json::json!({
-                "schema": 1,
-                "first_bad": self.bad.id,
-                "is_exact": open.is_empty(),
-                "subject": self.bad.subject,
-                "by": match ends.by { By::Counts(case) => case, By::Time => REAL },
-                "figure": figure,
-                "before": before.iter().map(|(commit, figure)| serde_json::json!({"commit": commit.id, "figure": figure})).collect::<Vec<_>>(),
-                "steps": steps.collect::<Vec<_>>(),
-            }))?;
+            out::print_json(&Bisected {
+                first_bad: &self.bad.id,
+                subject: &self.bad.subject,
+                is_exact: open.is_empty(),
+                by: match ends.by {
+                    By::Counts(case) => case,
+                    By::Time => REAL,
+                },
+                figure,
+                before: before
+                    .iter()
+                    .map(|(commit, figure)| CommitFigure { commit: &commit.id, figure: *figure })
+                    .collect(),
+                steps: self.steps.iter().map(Step::record).collect(),
+            })?;
         } else {
             let shown = |figure: Option<f64>| {
                 figure.map_or("known from the log".to_owned(), |figure| ends.shown(figure))

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 use tollgate_engine::interrupt;
 use tollgate_model::text::excerpt;
+use tollgate_view::versus::revisions::SameFile;
 
 use self::builds::{Builder, Layouts, Recipe};
 use self::equal::Executed;
@@ -251,12 +252,11 @@ impl Revisions {
         }
         match args.result.format {
             ShowFormat::Table | ShowFormat::Md => out::print(&format!("{sentence}; nothing was measured\n"))?,
-            ShowFormat::Json => out::print_json(&serde_json::json!({
-                "schema": 1,
-                "verdict": "same file",
-                "revisions": self.sides.iter().map(|side| &side.name).collect::<Vec<_>>(),
-                "files": named,
-            }))?,
+            ShowFormat::Json => out::print_json(&SameFile {
+                verdict: "same file",
+                revisions: self.sides.iter().map(|side| side.name.as_str()).collect(),
+                files: named,
+            })?,
             ShowFormat::Csv | ShowFormat::Svg => say::say(&format!("{sentence}; nothing was measured")),
         }
         Ok(true)

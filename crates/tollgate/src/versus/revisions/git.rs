@@ -201,6 +201,17 @@ impl Repository {
         {
             return Err(Failure::input(format!("{}: {}", self.index.display(), plainly(&why))));
         }
+        // git-status(1), "Porcelain Format Version 2": `S.M.` is a submodule with changed files, which no commit has.
+        let status = self.expect(&["status", "--porcelain=2", "--untracked-files=no"])?;
+        let is_dirty =
+            |line: &&str| line.split(' ').nth(2).is_some_and(|of| of.starts_with('S') && of.contains('M'));
+        if let Some(line) = status.lines().find(is_dirty) {
+            let path = line.splitn(9, ' ').nth(8).unwrap_or_default();
+            return Err(Failure::input(format!(
+                "the submodule {} has changes that are in no commit; a build has no files of submodules, so name two revisions without them",
+                excerpt(path)
+            )));
+        }
         self.expect(&["add", "--all"])?;
         Ok(Tree(self.expect(&["write-tree"])?))
     }
