@@ -151,7 +151,8 @@ mod tests {
         for (rest, is_killed) in [("exit", false), ("wait", true)] {
             // Every process that a tool has started holds the pipe open.
             let (mut pipe, end) = io::pipe().unwrap();
-            let line = format!("{{ echo >&{}; exec sleep 600; }} & {rest}", end.as_raw_fd());
+            // dash(1) redirects to descriptors of one digit only.
+            let line = format!("{{ echo > /proc/self/fd/{}; exec sleep 600; }} & {rest}", end.as_raw_fd());
             let mut one = process::fork_bound(|| {
                 let _ = rustix::io::fcntl_setfd(&end, rustix::io::FdFlags::empty());
                 attend(&mut shell(&line), LONG, &|| false)
