@@ -21,7 +21,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The timed code of a case that another version wrote, which has no instance either.
 pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
 
-/// What [`words!`] defines.
+/// An enum that [`words!`] defines.
 pub(crate) trait Listed: Copy + 'static {
     const ALL: &'static [Self];
 

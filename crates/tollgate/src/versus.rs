@@ -160,7 +160,7 @@ fn measure(
     Ok(Some(Measured { runs, interrupted, functions, stacks, revisions }))
 }
 
-/// Returns how many layouts would decide what so many leave open, and says so. `None` if the user gave their number.
+/// Returns how many layouts would decide a comparison that `number` leave open, and says so. `None` if the user gave a number.
 fn more_layouts(args: &VersusArgs, number: usize, runs: &[Run]) -> Option<usize> {
     if args.revisions.layouts.is_some() || number == 1 {
         return None;

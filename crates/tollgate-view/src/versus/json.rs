@@ -42,7 +42,7 @@ pub struct VersusDocument<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CountsBeside {
-    /// Of each command, in the order of `commands`: the fields of `counted`.
+    /// The fields of `counted` for each command, in the order of `commands`.
     commands: Vec<Option<BTreeMap<String, CountRecord>>>,
     /// The functions of each that the instructions of one execution are in.
     functions: Vec<Vec<counted::FunctionRecord>>,

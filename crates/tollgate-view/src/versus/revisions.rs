@@ -1,4 +1,4 @@
-//! What is printed of revisions in place of a comparison, as JSON.
+//! Documents of revisions that are printed in place of a comparison, as JSON.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

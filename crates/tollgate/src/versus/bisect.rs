@@ -36,8 +36,8 @@ const MOST_LOG: u64 = 1 << 20;
 /// Finds the commit and prints it.
 ///
 /// # Errors
-/// Two commits of which the first is no ancestor of the second; ends that do not differ, or no figure of them; a signal; and a commit
-/// that is not found because those before it cannot be judged.
+/// A good commit that is not an ancestor of the bad one; ends that do not differ, or have no figure; a signal; and a commit that is not
+/// found because those before it cannot be judged.
 pub fn execute(args: &VersusArgs) -> Result<(), Failure> {
     let [good, bad] = args.revisions.bisect.as_slice() else {
         return Err(Failure::input("--bisect takes two commits, such as --bisect v1.0 HEAD"));
@@ -59,7 +59,7 @@ pub fn execute(args: &VersusArgs) -> Result<(), Failure> {
         };
         let [good, bad] = [&good, &bad].map(|commit| excerpt(&commit.subject));
         return Err(Failure::input(format!(
-            "--bisect: the good commit ({good}) is no ancestor of the bad one ({bad}){advice}"
+            "--bisect: the good commit ({good}) is not an ancestor of the bad one ({bad}){advice}"
         )));
     }
     let mut search = Search {
@@ -100,7 +100,7 @@ impl Step {
     }
 }
 
-/// What is known about a commit.
+/// A judgement about a commit, with its figure.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Good(Option<f64>),

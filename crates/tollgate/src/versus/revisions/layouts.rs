@@ -28,7 +28,7 @@ const PROGRAMS: &str = "programs";
 const WHY: &str = "why";
 const MOST_TEXT: u64 = 1 << 20;
 
-/// What Cargo executes for rustc in packages of the workspace. It has rustc link the programs by the other script.
+/// Cargo executes this in place of rustc for packages of the workspace. It has rustc link the programs by the other script.
 const WRAPPER_SCRIPT: &str = r#"#!/bin/sh
 eval "is_meant=\$$TOLLGATE_LAYOUTS_OF"
 [ -n "$is_meant" ] || exec "$@"
