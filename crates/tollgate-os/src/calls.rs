@@ -1,10 +1,8 @@
-//! The kernel's tables of system calls, from Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl` and `syscall_32.tbl`).
+//! The names and numbers of system calls.
 //!
-//! They are kept as text and searched linearly: names are looked up when a table is shown, never while a command runs.
+//! The tables are text that is searched linearly: names are looked up when a table is shown, never while a command runs.
 
-/// Names in the order of their numbers, from 0; a number in the text is that of the next name. Only x32 has 512 to 547.
-const X86_64: &str = include_str!("calls/x86_64.txt");
-const I386: &str = include_str!("calls/i386.txt");
+use tollgate_arch::abi::{CALLS, CALLS_32};
 
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
 pub const X32: u32 = 0x4000_0000;
@@ -27,10 +25,10 @@ pub fn name(number: i64, is_32_bit: bool) -> String {
 /// Returns the name in the kernel's table, without the ABI.
 pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
     let (table, wanted) = match (is_32_bit, number & X32 != 0) {
-        (true, _) => (I386, number),
-        (false, true) => (X86_64, number & !X32),
+        (true, _) => (CALLS_32, number),
+        (false, true) => (CALLS, number & !X32),
         (false, false) if X32_ALONE.contains(&number) => return None,
-        (false, false) => (X86_64, number),
+        (false, false) => (CALLS, number),
     };
     entries(table).find(|(number, _)| *number == wanted).map(|(_, name)| name)
 }
@@ -51,15 +49,15 @@ pub fn number(name: &str) -> Option<Numbers> {
     let find = |table, x32_alone: bool| {
         entries(table).find(|(number, entry)| *entry == name && X32_ALONE.contains(number) == x32_alone)
     };
-    let x86_64 = find(X86_64, false).map(|(number, _)| number);
-    let x32 = find(X86_64, true).map(|(number, _)| number).or(x86_64).map(|number| number | X32);
-    let i386 = entries(I386).find(|(_, entry)| *entry == name).map(|(number, _)| number);
+    let x86_64 = find(CALLS, false).map(|(number, _)| number);
+    let x32 = find(CALLS, true).map(|(number, _)| number).or(x86_64).map(|number| number | X32);
+    let i386 = entries(CALLS_32).find(|(_, entry)| *entry == name).map(|(number, _)| number);
     (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
 }
 
 /// Returns the names of all calls.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    entries(X86_64).chain(entries(I386)).map(|(_, name)| name)
+    entries(CALLS).chain(entries(CALLS_32)).map(|(_, name)| name)
 }
 
 /// Returns the call that a mistyped name most resembles; `None` if no name is close.

@@ -6,7 +6,6 @@
 pub mod affinity;
 pub mod calls;
 pub mod children;
-pub mod cpuid;
 pub mod descriptors;
 pub mod direct;
 pub mod group;

@@ -4,14 +4,13 @@
 
 use std::io;
 
+use tollgate_arch::abi::{AUDIT_ARCH, AUDIT_ARCH_32};
+
 use crate::calls::Numbers;
 
 /// A filter's instructions.
 pub type Filter = Vec<libc::sock_filter>;
 
-/// `AUDIT_ARCH_I386` and `AUDIT_ARCH_X86_64` of linux/audit.h.
-const I386: u32 = 0x4000_0003;
-const X86_64: u32 = 0xc000_003e;
 /// Offsets in `struct seccomp_data` of linux/seccomp.h.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
@@ -60,7 +59,7 @@ impl Rules {
     pub fn filter(&self) -> Option<Filter> {
         let one = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
         let mut filter = Vec::new();
-        for (arch, answers) in [(X86_64, &self.long), (I386, &self.short)] {
+        for (arch, answers) in [(AUDIT_ARCH, &self.long), (AUDIT_ARCH_32, &self.short)] {
             filter.push(one(LOAD, ARCH, 0, 0));
             // A conditional jump reaches at most 255 instructions; an unconditional one has no limit.
             filter.push(one(IS, arch, 1, 0));
@@ -133,18 +132,18 @@ mod tests {
         }
         let filter = rules.filter().unwrap();
         for (arch, number, expected) in [
-            (X86_64, 0, 8),
-            (X86_64, 257, 7),
-            (X86_64, calls::X32 | 257, 7),
-            (I386, 3, 8),
-            (I386, 295, 7),
-            (I386, 7, 9),
-            (X86_64, 1, 1),
-            (X86_64, 295, 1),
-            (X86_64, 7, 1),
-            (X86_64, u32::MAX, 1),
-            (I386, 0, 2),
-            (I386, 257, 2),
+            (AUDIT_ARCH, 0, 8),
+            (AUDIT_ARCH, 257, 7),
+            (AUDIT_ARCH, calls::X32 | 257, 7),
+            (AUDIT_ARCH_32, 3, 8),
+            (AUDIT_ARCH_32, 295, 7),
+            (AUDIT_ARCH_32, 7, 9),
+            (AUDIT_ARCH, 1, 1),
+            (AUDIT_ARCH, 295, 1),
+            (AUDIT_ARCH, 7, 1),
+            (AUDIT_ARCH, u32::MAX, 1),
+            (AUDIT_ARCH_32, 0, 2),
+            (AUDIT_ARCH_32, 257, 2),
             (0, 0, 1),
         ] {
             assert_eq!(answer(&filter, arch, number), expected, "{arch:x} {number}");
@@ -158,8 +157,8 @@ mod tests {
             short: Answers { named: (0..count).map(|number| (number, 7)).collect(), other: 8 },
         };
         let filter = named(940).filter().unwrap();
-        assert_eq!([answer(&filter, X86_64, 939), answer(&filter, X86_64, 940)], [5, 6]);
-        assert_eq!([answer(&filter, I386, 939), answer(&filter, I386, 940)], [7, 8]);
+        assert_eq!([answer(&filter, AUDIT_ARCH, 939), answer(&filter, AUDIT_ARCH, 940)], [5, 6]);
+        assert_eq!([answer(&filter, AUDIT_ARCH_32, 939), answer(&filter, AUDIT_ARCH_32, 940)], [7, 8]);
         assert!(named(1100).filter().is_none());
     }
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use tollgate_os::cpuid::cpuid;
+use tollgate_arch::cpuid::cpuid;
 
 use crate::prelude::*;
 

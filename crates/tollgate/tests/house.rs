@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use syn::visit::Visit;
 
 /// From the top: a crate imports only from those after it.
-const FLOORS: [&str; 21] = [
+const FLOORS: [&str; 22] = [
     "tollgate",
     "tollgate-claims",
     "tollgate-store",
@@ -33,6 +33,7 @@ const FLOORS: [&str; 21] = [
     "tollgate-versus",
     "tollgate-alternation",
     "tollgate-statistics",
+    "tollgate-arch",
     "tollgate-x86",
 ];
 

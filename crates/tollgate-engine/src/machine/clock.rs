@@ -4,7 +4,7 @@ use std::arch::asm;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tollgate_os::cpuid::cpuid;
+use tollgate_arch::cpuid::cpuid;
 
 use crate::machine::cpu;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
-use tollgate_os::cpuid::cpuid;
+use tollgate_arch::cpuid::cpuid;
 
 use crate::machine::cpu;
 

@@ -1,4 +1,4 @@
-use tollgate_os::cpuid;
+use tollgate_arch::cpuid;
 
 use crate::prelude::*;
 

@@ -184,7 +184,7 @@ impl Contender for Changed {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_os::cpuid::cpuid;
+    use tollgate_arch::cpuid::cpuid;
 
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;

@@ -2,6 +2,8 @@
 
 use std::{io, mem, ptr};
 
+use tollgate_arch::abi::AUDIT_ARCH_32;
+
 /// The signal of a system call stop (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// The event of stops without a signal (`PTRACE_EVENT_STOP`): the first one, and group stops.
@@ -18,8 +20,6 @@ struct RawInfo {
     data: [u64; 8],
 }
 
-/// `AUDIT_ARCH_I386` of linux/audit.h.
-const ARCH_I386: u32 = 0x4000_0003;
 /// The code segment of 32-bit programs (`__USER32_CS`).
 const USER32_CS: u64 = 0x23;
 
@@ -107,7 +107,7 @@ pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
     }
     let [first, arguments @ .., _] = raw.data;
     Ok(match raw.op {
-        1 | 3 => Info::Entry { number: first as i64, is_32_bit: raw.arch == ARCH_I386, arguments },
+        1 | 3 => Info::Entry { number: first as i64, is_32_bit: raw.arch == AUDIT_ARCH_32, arguments },
         2 => Info::Exit { result: first as i64, is_error: raw.data[1] & 0xff != 0 },
         _ => Info::None,
     })

@@ -1,0 +1,4 @@
+//! x86-64.
+
+pub mod abi;
+pub mod cpuid;

@@ -1,0 +1,12 @@
+//! Numbers of the kernel's interface.
+
+/// The architecture of a call by a 64-bit program, in seccomp and ptrace (`AUDIT_ARCH_X86_64` of linux/audit.h).
+pub const AUDIT_ARCH: u32 = 0xc000_003e;
+/// That of a call by a 32-bit program (`AUDIT_ARCH_I386`).
+pub const AUDIT_ARCH_32: u32 = 0x4000_0003;
+
+/// The system calls of 64-bit programs, from Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl`): names in the order of their
+/// numbers, from 0. A number in the text is that of the next name. Only x32 has 512 to 547.
+pub const CALLS: &str = include_str!("x86_64.txt");
+/// Those of 32-bit programs (`syscall_32.tbl`).
+pub const CALLS_32: &str = include_str!("i386.txt");
