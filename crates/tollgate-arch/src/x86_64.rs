@@ -1,4 +1,5 @@
 //! x86-64.
 
 pub mod abi;
+pub mod call;
 pub mod cpuid;

@@ -28,7 +28,6 @@ pub mod registry;
 mod scaling;
 pub mod selection;
 mod server;
-mod syscall;
 #[cfg(test)]
 mod testing;
 mod traps;

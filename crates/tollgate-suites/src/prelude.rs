@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub(crate) use tollgate_arch::call::call;
 pub(crate) use tollgate_engine::mapping::{HUGE, Mapping};
 // Named, because a boundary also has this name.
 pub(crate) use tollgate_engine::Random;
@@ -11,7 +12,6 @@ pub(crate) use tollgate_model::Boundary::*;
 pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};
 
 pub(crate) use crate::checks::{self, KILLED_BY_FILTER, any, last_error};
-pub(crate) use crate::syscall::call;
 
 /// Locks a mutex whose data stays consistent after a panic.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

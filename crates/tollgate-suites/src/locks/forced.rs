@@ -7,9 +7,10 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::{io, mem, ptr};
 
-use crate::prelude::*;
-use crate::syscall::{call, sched_yield};
+use tollgate_arch::call::sched_yield;
 use tollgate_os::signals::{Disposition, Set};
+
+use crate::prelude::*;
 
 /// The shortest time until a running thread is switched out, in nanoseconds.
 const SHORTEST: u64 = 50_000;

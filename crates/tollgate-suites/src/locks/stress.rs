@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
+use tollgate_arch::call::sched_yield;
+
 use super::forced::{self, Slot, Timer};
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use crate::prelude::*;
-use crate::syscall::sched_yield;
 
 pub(super) const WORKERS: usize = 4;
 

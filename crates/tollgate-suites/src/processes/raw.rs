@@ -3,8 +3,8 @@
 use std::os::fd::{OwnedFd, RawFd};
 use std::{fmt::Display, io};
 
-use crate::syscall::call;
-pub(super) use crate::syscall::sched_yield;
+use tollgate_arch::call::call;
+pub(super) use tollgate_arch::call::sched_yield;
 pub(super) use tollgate_engine::cpu::{own_thread, switches_of_process};
 
 /// Size of a token in bytes: eventfd(2) requires it, and pipes use the same.

@@ -1,8 +1,7 @@
 use std::io;
 
+use tollgate_arch::call::call;
 use tollgate_engine::parallel::Work;
-
-use crate::syscall::call;
 
 /// A repeated call: its result, or a negative error number.
 struct Calls<F>(F);

@@ -4,11 +4,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use tollgate_arch::call::call6;
+
 use super::datagram::whole;
 use super::{End, Ends, Outcome};
 use crate::descriptor::owned;
 use crate::prelude::*;
-use crate::syscall::call6;
 
 struct Queues {
     into: Arc<OwnedFd>,

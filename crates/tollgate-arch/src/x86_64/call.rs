@@ -7,7 +7,7 @@ use std::arch::asm;
 /// # Safety
 /// The arguments must be valid for this call.
 #[inline(always)]
-pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: [u64; 4]) -> i64 {
+pub unsafe fn call(number: libc::c_long, [first, second, third, fourth]: [u64; 4]) -> i64 {
     let result: i64;
     // SAFETY: the instruction also overwrites rcx and r11 (Intel SDM volume 2, SYSCALL); the caller answers for the rest.
     unsafe {
@@ -27,7 +27,7 @@ pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: 
 /// # Safety
 /// The arguments must be valid for this call.
 #[inline(always)]
-pub(crate) unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
+pub unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     let result: i64;
     // SAFETY: as above.
@@ -43,8 +43,9 @@ pub(crate) unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
     result
 }
 
+/// Lets another thread run (sched_yield(2)).
 #[inline(always)]
-pub(crate) fn sched_yield() {
+pub fn sched_yield() {
     // SAFETY: the call takes nothing.
     unsafe { call(libc::SYS_sched_yield, [0; 4]) };
 }
