@@ -3,4 +3,4 @@
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{abi, call, cpuid};
+pub use x86_64::{abi, call, counter, cpuid};

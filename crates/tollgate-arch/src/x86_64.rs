@@ -2,4 +2,5 @@
 
 pub mod abi;
 pub mod call;
+pub mod counter;
 pub mod cpuid;

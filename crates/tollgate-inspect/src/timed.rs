@@ -3,8 +3,9 @@
 
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::sync::OnceLock;
+
+use tollgate_arch::counter;
 
 use crate::leaves::execute;
 use crate::machine::{Answer, Machine, found};
@@ -70,13 +71,8 @@ fn least_ticks() -> Result<u64, i32> {
 
 /// One execution. Subtracting the two counter readings around it would not change the class.
 fn one() -> u64 {
-    // SAFETY: every x86-64 processor has both instructions; whether RDTSC is allowed here was checked before.
-    let read = || unsafe {
-        _mm_lfence();
-        let ticks = _rdtsc();
-        _mm_lfence();
-        ticks
-    };
+    // SAFETY: whether RDTSC is allowed here was checked before.
+    let read = || unsafe { counter::fenced() };
     let before = read();
     std::hint::black_box(execute(0, 0));
     read().saturating_sub(before)

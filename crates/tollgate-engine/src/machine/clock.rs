@@ -1,10 +1,9 @@
 //! The clock: the fenced time stamp counter if it can be trusted, else the kernel's.
 
-use std::arch::asm;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tollgate_arch::cpuid::cpuid;
+use tollgate_arch::counter;
 
 use crate::machine::cpu;
 
@@ -148,29 +147,18 @@ impl Clock {
     }
 }
 
-/// Reads the counter so that earlier instructions have ended and later ones have not begun. `lfence` waits for all earlier
-/// instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the second `lfence` holds back what follows (Intel SDM vol. 2,
-/// RDTSC and RDTSCP; AMD APM vol. 3 with DE_CFG\[1\] set, as Linux does).
+/// See [`counter::start`].
 #[inline(always)]
 fn tsc_start() -> (u64, u32) {
-    let (low, high, aux): (u32, u32, u32);
-    // SAFETY: the instructions touch only the named registers. `Clock::tsc` found rdtscp present and permitted before any
-    // `Clock::Tsc` existed.
-    unsafe {
-        asm!("lfence", "rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
-    }
-    (u64::from(high) << 32 | u64::from(low), aux)
+    // SAFETY: `Clock::tsc` found the instruction present and permitted before any `Clock::Tsc` existed.
+    unsafe { counter::start() }
 }
 
-/// Reads the counter after all earlier instructions: `rdtscp` waits for them, and `lfence` holds back later ones.
+/// See [`counter::end`].
 #[inline(always)]
 fn tsc_end() -> (u64, u32) {
-    let (low, high, aux): (u32, u32, u32);
     // SAFETY: as in `tsc_start`.
-    unsafe {
-        asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
-    }
-    (u64::from(high) << 32 | u64::from(low), aux)
+    unsafe { counter::end() }
 }
 
 /// CLOCK_MONOTONIC_RAW in nanoseconds, which NTP does not steer.
@@ -198,17 +186,11 @@ pub(crate) fn stamp() -> u64 {
 
 fn check_features() -> Result<(), TscFault> {
     check_readable()?;
-    let highest = cpuid(0x8000_0000, 0).eax;
-    if highest >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0 {
-        Ok(())
-    } else {
-        Err(TscFault::NotInvariant)
-    }
+    if counter::is_invariant() { Ok(()) } else { Err(TscFault::NotInvariant) }
 }
 
 fn check_readable() -> Result<(), TscFault> {
-    let highest = cpuid(0x8000_0000, 0).eax;
-    if highest < 0x8000_0001 || cpuid(0x8000_0001, 0).edx & 1 << 27 == 0 {
+    if !counter::is_there() {
         return Err(TscFault::NoRdtscp);
     }
     let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
@@ -258,22 +240,8 @@ fn check_offsets() -> Result<(), TscFault> {
 }
 
 fn stated_frequency() -> Option<(u64, FrequencySource)> {
-    if cpuid(0, 0).eax >= 0x15 {
-        // SDM vol. 2, CPUID leaf 15H: TSC Hz = ECX * EBX / EAX, each possibly not enumerated (0).
-        let leaf = cpuid(0x15, 0);
-        if leaf.eax != 0 && leaf.ebx != 0 && leaf.ecx != 0 {
-            let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax);
-            return Some((hz, FrequencySource::Cpuid15));
-        }
-    }
-    let hypervisor = cpuid(1, 0).ecx & 1 << 31 != 0;
-    if hypervisor && (0x4000_0010..0x4000_0100).contains(&cpuid(0x4000_0000, 0).eax) {
-        let khz = cpuid(0x4000_0010, 0).eax;
-        if khz != 0 {
-            return Some((u64::from(khz) * 1000, FrequencySource::Hypervisor));
-        }
-    }
-    None
+    let processors = counter::stated_rate().map(|hz| (hz, FrequencySource::Cpuid15));
+    processors.or_else(|| counter::hypervisors_rate().map(|hz| (hz, FrequencySource::Hypervisor)))
 }
 
 fn calibrate() -> Result<u64, TscFault> {
