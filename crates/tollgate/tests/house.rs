@@ -497,6 +497,46 @@ fn which_side_runs_next_is_decided_in_one_place() {
     assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());
 }
 
+/// What depends on the processor's architecture stands in one crate, so that another architecture is added there. The lab and
+/// `tollgate-kvm` are about x86 itself.
+#[test]
+fn instructions_stand_in_the_crate_of_the_architecture() {
+    const ABOUT_X86: [&str; 3] = ["tollgate-arch", "tollgate-lab", "tollgate-kvm"];
+    // The other files that have some, and why. A file that has none any more is struck from the list.
+    let others = [
+        ("tollgate-engine/loops/compat.rs", "the frame of 32-bit loops"),
+        ("tollgate-engine/loops/contended.rs", "the frame of a second thread's loops"),
+        ("tollgate-engine/loops/timed.rs", "the frame of loops"),
+        ("tollgate-engine/sides/versus/counted.rs", "a mark that only an emulator's count shows"),
+        ("tollgate-inspect/ring3.rs", "the instructions that it tries"),
+        ("tollgate-suites/locks/code.rs", "the locks that are measured"),
+        ("tollgate-suites/locks/rseq.rs", "the thread's area, found before libc is asked"),
+        ("tollgate-suites/locks/stepping/traced.rs", "the breakpoint to which a stepped function returns"),
+        ("tollgate-suites/processes/calls.rs", "a child on its parent's stack, which Rust could overwrite"),
+        ("tollgate-suites/processes/image.rs", "a program without a C library"),
+        ("tollgate-suites/processes/ring.rs", "reads of a line each"),
+        ("tollgate-suites/traps/alignment.rs", "the load that is measured, in a trial"),
+        ("tollgate-suites/traps/handler.rs", "the frame of handlers"),
+        ("tollgate-suites/traps/invalid_opcode.rs", "the instruction that is measured, in a test"),
+        ("tollgate-suites/traps/module_emulation.rs", "the instruction that is measured, in a trial"),
+        ("tollgate-suites/traps/opcode.rs", "the instructions that are measured"),
+        ("tollgate-suites/traps/single_step.rs", "the step that is measured, in a trial"),
+    ];
+    let mut found = BTreeSet::new();
+    for name in FLOORS.iter().filter(|name| !ABOUT_X86.contains(name)) {
+        let source = crates().join(name).join("src");
+        let mut all = BTreeSet::new();
+        files(&source, &mut all);
+        let is_found = |file: &&PathBuf| {
+            let text = fs::read_to_string(file).unwrap();
+            ["asm!(", "target_arch", "::arch::"].iter().any(|word| text.contains(word))
+        };
+        let within = |file: &PathBuf| format!("{name}/{}", file.strip_prefix(&source).unwrap().display());
+        found.extend(all.iter().filter(is_found).map(within));
+    }
+    assert_eq!(found, others.map(|(file, _)| file.to_owned()).into());
+}
+
 /// Programs that use the library build this code; docs/library.md promises the number of crates.
 #[test]
 fn the_library_brings_at_most_ten_crates() {

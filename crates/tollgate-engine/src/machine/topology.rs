@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
-use tollgate_arch::cpuid::cpuid;
+use tollgate_arch::cpuid::{CpuidResult, cpuid};
 
 use crate::machine::cpu;
 
@@ -232,8 +232,8 @@ fn caches_by_cpuid() -> Vec<Cache> {
     let is_first = |leaf: &u32| offers(*leaf) && cpuid(*leaf, 0).eax & 0x1f != 0;
     let Some(leaf) = [4, 0x8000_001d].into_iter().find(is_first) else { return Vec::new() };
     let caches = (0..MOST).map(|index| cpuid(leaf, index)).take_while(|answer| answer.eax & 0x1f != 0);
-    let holds_data = |answer: &std::arch::x86_64::CpuidResult| answer.eax & 0x1f != 2;
-    let cache = |answer: std::arch::x86_64::CpuidResult| {
+    let holds_data = |answer: &CpuidResult| answer.eax & 0x1f != 2;
+    let cache = |answer: CpuidResult| {
         let field = |shift: u32, bits: u32| u64::from(answer.ebx >> shift & ((1 << bits) - 1)) + 1;
         Cache {
             level: (answer.eax >> 5 & 7) as u8,
