@@ -1,6 +1,10 @@
 //! What depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once.
 
+pub mod frame;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{abi, call, counter, cpuid};
+use x86_64 as chosen;
+
+pub use chosen::{abi, call, compat, counter, cpuid};

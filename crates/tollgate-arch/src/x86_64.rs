@@ -2,5 +2,7 @@
 
 pub mod abi;
 pub mod call;
+pub mod compat;
 pub mod counter;
 pub mod cpuid;
+pub mod frame;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::cases::benchmark::{Benchmark, Kind, PLAIN};
 use crate::loops::instance::{Instance, Loop};
 use crate::loops::runner::{Batch, Order, Runner};
-use crate::loops::timed::{LoopContext, Timed, TimedLoop, run_empty, timed_loop};
+use crate::loops::timed::{LoopContext, Timed, TimedLoop, run_empty};
 use crate::{machine::clock::Clock, machine::cpu, refusal::Result};
 use tollgate_model::Boundary::{
     ClockSource, KernelCode, KernelEntry, SystemCall, TimeStampCounter, VdsoClock,
 };
 use tollgate_model::own;
 
-timed_loop! {
+crate::timed_loop! {
     /// Number -1 is not a system call: the unit in which crossings are shown.
     refused_call: called "mov rax, -1", "syscall"
 }

@@ -1,10 +1,11 @@
 //! A 32-bit program of a few hundred bytes, kept in this one and started from memory. It reads orders from its standard input, times
-//! the loop of a benchmark, and writes results to its standard output. `compat.s` is the frame with the clock; a benchmark's loop is
+//! the loop of a benchmark, and writes results to its standard output. `compat.s` of tollgate-arch is the frame with the clock; a benchmark's loop is
 //! appended. The program needs no loader, libc or file system: it has an ELF header, one segment and one entry point.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 
+use tollgate_arch::compat::{BASE, frame};
 use tollgate_model::traced::Ended;
 use tollgate_os::memfd;
 use tollgate_os::process::{self, Child};
@@ -14,18 +15,9 @@ use crate::loops::runner::{Batch, Order, Runner};
 use crate::machine::clock::Clock;
 use crate::refusal::{OrRefused, Refusal, Result};
 
-core::arch::global_asm!(include_str!("compat.s"));
-
-fn frame() -> &'static [u8] {
-    crate::bytes_between!("tollgate_compat_begin", "tollgate_compat_end")
-}
-
 /// Offsets of p_filesz and p_memsz, words 5 and 6 of the program header after the 52-byte ELF header (System V ABI, i386).
 const FILE_SIZE: usize = 52 + 16;
 const MEMORY_SIZE: usize = 52 + 20;
-
-/// The load address, `.Ltg_base` of `compat.s`.
-const BASE: u64 = 0x0804_8000;
 
 /// The address of the loop's first instruction in the program, directly after the frame.
 pub(crate) fn loop_address() -> u64 {

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{cell::RefCell, rc::Rc, thread::JoinHandle, time::Duration};
 
+use tollgate_arch::frame::LOG;
+pub use tollgate_arch::frame::{ContendingLoop, Side, WORDS};
 use tollgate_os::affinity::Pinned;
 
 use crate::loops::events::{Counting, Of};
@@ -18,95 +20,6 @@ use crate::machine::clock::{self, Clock};
 use crate::machine::limits::{Quota, Taken};
 use crate::refusal::{Refusal, Result};
 use crate::{loops::context::Context, loops::heartbeat::Heartbeat, machine::cpu};
-
-/// The data of another thread's loop, at `r13`, on its own pairs of cache lines: a processor may fetch lines in pairs.
-#[repr(C, align(128))]
-pub struct Side {
-    /// Free for the loop.
-    pub words: [u64; WORDS],
-    /// The loop's first and last time stamp.
-    stamps: [u64; 2],
-    /// Iterations that took more ticks than this are logged.
-    long: u64,
-    long_iterations: u64,
-    progress: PaddedWord,
-    stop: PaddedWord,
-    /// The end and the ticks of the latest long iterations, a ring buffer.
-    log: [[u64; 2]; LOG],
-}
-
-/// Words of a side that its loop may use.
-pub const WORDS: usize = 12;
-
-/// A power of two.
-const LOG: usize = 64;
-
-impl Default for Side {
-    fn default() -> Self {
-        Self {
-            words: [0; WORDS],
-            stamps: [0; 2],
-            long: 0,
-            long_iterations: 0,
-            progress: PaddedWord::default(),
-            stop: PaddedWord::default(),
-            log: [[0; 2]; LOG],
-        }
-    }
-}
-
-impl Side {
-    /// Returns how many iterations its loop has completed.
-    pub fn iterations(&self) -> u64 {
-        self.progress.0.load(SeqCst)
-    }
-}
-
-/// A word with a pair of cache lines to itself.
-#[repr(C, align(128))]
-#[derive(Default)]
-struct PaddedWord(AtomicU64);
-
-/// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
-pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
-
-/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
-/// points to the [`Side`]; `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
-/// iteration must end within about a microsecond.
-#[macro_export]
-macro_rules! contending_loop {
-    ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
-        const _: bool = $crate::timed::uses_words(&[$($body),*], $crate::contended::WORDS * 8);
-        $(#[$doc])*
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name(side: *mut $crate::contended::Side) {
-            core::arch::naked_asm!(
-                "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15",
-                "mov r13, rdi",
-                "rdtsc", "shl rdx, 32", "or rax, rdx",
-                "mov [r13 + 96], rax",
-                "mov rbp, rax",
-                ".p2align 6",
-                "2:",
-                $($body,)*
-                "rdtsc", "shl rdx, 32", "or rax, rdx",
-                "mov rcx, rax", "sub rcx, rbp", "mov rbp, rax",
-                "cmp rcx, [r13 + 112]", "jbe 8f",
-                "mov rdx, [r13 + 120]", "and edx, 63", "shl edx, 4",
-                "mov [r13 + rdx + 384], rax", "mov [r13 + rdx + 392], rcx",
-                "inc qword ptr [r13 + 120]",
-                "8:",
-                "inc qword ptr [r13 + 128]",
-                "cmp qword ptr [r13 + 256], 0",
-                "je 2b",
-                "mov [r13 + 104], rbp",
-                "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
-                "ret",
-            )
-        }
-    };
-}
-pub use crate::contending_loop;
 
 /// Another thread of a batch.
 pub struct Partner {
@@ -534,7 +447,7 @@ fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loops::timed::timed_loop;
+    use crate::{contending_loop, timed_loop};
 
     #[test]
     fn a_partner_covers_a_batch_if_it_runs_before_during_and_after_it() {
@@ -562,16 +475,6 @@ mod tests {
         let overflown =
             Stamps { long_iterations: 1000, ..stamps(10, 200_000, &[[60_000, 10], [70_000, 10]]) };
         assert!(!covered(overflown), "the log lost its beginning");
-    }
-
-    #[test]
-    fn the_loops_offsets_are_the_fields_offsets() {
-        assert_eq!(std::mem::offset_of!(Side, stamps), 96);
-        assert_eq!(std::mem::offset_of!(Side, long), 112);
-        assert_eq!(std::mem::offset_of!(Side, long_iterations), 120);
-        assert_eq!((std::mem::offset_of!(Side, log), LOG), (384, 64));
-        assert_eq!(std::mem::offset_of!(Side, progress), 128);
-        assert_eq!(std::mem::offset_of!(Side, stop), 256);
     }
 
     contending_loop! {

@@ -45,7 +45,7 @@ macro_rules! lock_code {
         #[allow(named_asm_labels, reason = "older compilers do not know that a naked function is there once")]
         pub(super) mod $name {
             use super::*;
-            use tollgate_engine::timed::timed_loop;
+            use tollgate_engine::timed_loop;
 
             #[unsafe(naked)]
             unsafe extern "C" fn take(words: *mut Words, member: *mut Member) -> u32 {

@@ -1,0 +1,176 @@
+//! Timed loops of instructions. All have the same frame, so that the empty loop measures the overhead of every other. They are naked
+//! functions.
+
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+pub use crate::chosen::frame::uses_words;
+use crate::timed_loop;
+
+/// The eight words at `r13` of a loop: its parameters, and last the operation's result.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Default)]
+pub struct LoopContext {
+    /// For the loop's own use; the loop's documentation names each word.
+    pub words: [u64; 7],
+    /// `rax` after the last iteration.
+    pub result: u64,
+}
+
+/// A loop in 64-bit code, written with [`timed_loop!`](crate::timed_loop).
+#[derive(Clone, Copy)]
+pub struct LongLoop {
+    entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
+    uses_context: bool,
+    is_called: bool,
+}
+
+impl LongLoop {
+    /// Is for `timed_loop!`: the function and its instructions. `r13` may only be used as `[r13 + N]` within the eight words.
+    ///
+    /// # Safety
+    /// `entry` must hold these instructions in the frame of every loop. Without `r13`, they must be sound to run any number of times,
+    /// in any state of the process.
+    #[doc(hidden)]
+    pub const unsafe fn written(
+        entry: unsafe extern "C" fn(u64, *mut LoopContext),
+        instructions: &[&str],
+        is_called: bool,
+    ) -> Self {
+        Self { entry, uses_context: uses_words(instructions, size_of::<LoopContext>()), is_called }
+    }
+
+    /// Whether each iteration calls its body, which returns.
+    pub fn is_called(self) -> bool {
+        self.is_called
+    }
+
+    /// Returns the loop without its operation, which is subtracted.
+    pub fn empty(self) -> Self {
+        if self.is_called { empty_called } else { empty_long }
+    }
+
+    /// Runs this many iterations, at least 1 (0 would mean 2^64).
+    ///
+    /// # Safety
+    /// The context must have what the loop's documentation says, and what it points to must live.
+    #[inline(always)]
+    pub unsafe fn run(self, iterations: u64, context: *mut LoopContext) {
+        // SAFETY: by the caller's contract.
+        unsafe { (self.entry)(iterations, context) }
+    }
+
+    /// Whether it uses any word of its context except the result.
+    pub fn uses_context(self) -> bool {
+        self.uses_context
+    }
+
+    /// Returns the address of its first instruction.
+    pub fn address(self) -> usize {
+        self.entry as usize
+    }
+}
+
+timed_loop! {
+    /// The frame of every 64-bit loop, with an empty body.
+    empty_long:
+}
+
+timed_loop! {
+    /// The frame of loops that call their body.
+    empty_called: called
+}
+
+/// The empty loop.
+pub const EMPTY: LongLoop = empty_long;
+
+/// Runs the empty loop, which writes only the result of a context.
+#[inline(always)]
+pub fn run_empty(iterations: u64, context: &mut LoopContext) {
+    // SAFETY: the loop uses no word of its context but the result.
+    unsafe { empty_long.run(iterations, context) }
+}
+
+/// The data of another thread's loop, at `r13`, on its own pairs of cache lines: a processor may fetch lines in pairs.
+#[repr(C, align(128))]
+pub struct Side {
+    /// Free for the loop.
+    pub words: [u64; WORDS],
+    /// The loop's first and last time stamp.
+    pub stamps: [u64; 2],
+    /// Iterations that took more ticks than this are logged.
+    pub long: u64,
+    /// How many did.
+    pub long_iterations: u64,
+    /// How many iterations have ended.
+    pub progress: PaddedWord,
+    /// Ends the loop when it is not 0.
+    pub stop: PaddedWord,
+    /// The end and the ticks of the latest long iterations, a ring buffer.
+    pub log: [[u64; 2]; LOG],
+}
+
+/// Words of a side that its loop may use.
+pub const WORDS: usize = 12;
+
+/// Entries of the log: a power of two.
+pub const LOG: usize = 64;
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            words: [0; WORDS],
+            stamps: [0; 2],
+            long: 0,
+            long_iterations: 0,
+            progress: PaddedWord::default(),
+            stop: PaddedWord::default(),
+            log: [[0; 2]; LOG],
+        }
+    }
+}
+
+impl Side {
+    /// Returns how many iterations its loop has completed.
+    pub fn iterations(&self) -> u64 {
+        self.progress.0.load(SeqCst)
+    }
+}
+
+/// A word with a pair of cache lines to itself.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct PaddedWord(pub AtomicU64);
+
+/// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
+pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
+
+/// Returns the bytes between two symbols that the program's own assembly defines in read-only data.
+#[macro_export]
+macro_rules! bytes_between {
+    ($begin:expr, $end:expr) => {{
+        unsafe extern "C" {
+            #[link_name = $begin]
+            static BEGIN: u8;
+            #[link_name = $end]
+            static END: u8;
+        }
+        let (begin, end) = (&raw const BEGIN, &raw const END);
+        // SAFETY: both symbols delimit one run of bytes in this program's read-only data.
+        unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+    }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loops_offsets_are_the_fields_offsets() {
+        assert_eq!(std::mem::offset_of!(Side, stamps), 96);
+        assert_eq!(std::mem::offset_of!(Side, long), 112);
+        assert_eq!(std::mem::offset_of!(Side, long_iterations), 120);
+        assert_eq!((std::mem::offset_of!(Side, log), LOG), (384, 64));
+        assert_eq!(std::mem::offset_of!(Side, progress), 128);
+        assert_eq!(std::mem::offset_of!(Side, stop), 256);
+    }
+}

@@ -1,0 +1,177 @@
+//! The frames of loops.
+
+/// Whether these instructions use `r13`. It must be stored, or be `[r13]` or `[r13 + N]`, with eight bytes from `N` on below
+/// `limit`.
+pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
+    let mut uses = false;
+    let mut line = 0;
+    while line < instructions.len() {
+        let text = instructions[line].as_bytes();
+        let mut at = 0;
+        while at + 3 <= text.len() {
+            if text[at] == b'r' && text[at + 1] == b'1' && text[at + 2] == b'3' {
+                uses = true;
+                let is_stored = at + 3 == text.len() && at > 1 && text[at - 2] == b',';
+                if is_stored {
+                    break;
+                }
+                assert!(at > 0 && text[at - 1] == b'[', "r13 may only be an address, or be stored");
+                let (mut offset, mut end) = (0, at + 3);
+                if text[end] == b' ' {
+                    assert!(
+                        text[end + 1] == b'+' && text[end + 2] == b' ',
+                        "only an offset may be added to r13"
+                    );
+                    end += 3;
+                    while text[end].is_ascii_digit() {
+                        offset = offset * 10 + (text[end] - b'0') as usize;
+                        end += 1;
+                    }
+                }
+                assert!(text[end] == b']', "only a number may be added to r13");
+                assert!(offset + 8 <= limit, "the offset is not within the loop's words");
+            }
+            at += 1;
+        }
+        line += 1;
+    }
+    uses
+}
+
+/// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`. `; after "label:", …` may follow for code
+/// that the loop calls, and `first "instruction", …;` may precede the body for code that runs once, before the loop.
+///
+/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free. Offsets from `r13` are checked
+/// at compile time. A loop that does not use `r13` must be sound to run in any process: it can be made an instance without
+/// `unsafe`, see `Loop::without_context` of tollgate-engine.
+///
+/// With `called` before the body, each iteration calls it and it returns, like a function of a program; the empty loop to
+/// subtract makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and
+/// processors that predict returns by a return stack, give the kernel's own returns two latencies: one for a loop without calls,
+/// whose iterations all leave the predictors alike, and one for code that calls and returns, as all programs do.
+#[macro_export]
+macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: called $($body:literal),*) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret"
+        }
+    };
+    ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
+        }
+    };
+    (@ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn entry(iterations: u64, context: *mut $crate::frame::LoopContext) {
+                core::arch::naked_asm!(
+                    // Six pushes and 8 bytes keep the stack aligned to 16 for loops that call.
+                    "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+                    "mov r12, rdi",
+                    "mov r13, rsi",
+                    "xor eax, eax",
+                    $($($first,)+)?
+                    // A loop that straddles a fetch window would change its time from build to build.
+                    ".p2align 6",
+                    "2:",
+                    $($body,)*
+                    "dec r12",
+                    "jnz 2b",
+                    "mov [r13 + 56], rax",
+                    "add rsp, 8", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
+                    "ret",
+                    $($($after,)+)?
+                )
+            }
+            const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
+            // SAFETY: these are its instructions. One that uses no `r13` must be sound in any process by the macro's contract.
+            unsafe { $crate::frame::LongLoop::written(entry, INSTRUCTIONS, $called) }
+        };
+    };
+}
+/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
+/// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
+/// iteration must end within about a microsecond.
+#[macro_export]
+macro_rules! contending_loop {
+    ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
+        const _: bool = $crate::frame::uses_words(&[$($body),*], $crate::frame::WORDS * 8);
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(side: *mut $crate::frame::Side) {
+            core::arch::naked_asm!(
+                "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15",
+                "mov r13, rdi",
+                "rdtsc", "shl rdx, 32", "or rax, rdx",
+                "mov [r13 + 96], rax",
+                "mov rbp, rax",
+                ".p2align 6",
+                "2:",
+                $($body,)*
+                "rdtsc", "shl rdx, 32", "or rax, rdx",
+                "mov rcx, rax", "sub rcx, rbp", "mov rbp, rax",
+                "cmp rcx, [r13 + 112]", "jbe 8f",
+                "mov rdx, [r13 + 120]", "and edx, 63", "shl edx, 4",
+                "mov [r13 + rdx + 384], rax", "mov [r13 + rdx + 392], rcx",
+                "inc qword ptr [r13 + 120]",
+                "8:",
+                "inc qword ptr [r13 + 128]",
+                "cmp qword ptr [r13 + 256], 0",
+                "je 2b",
+                "mov [r13 + 104], rbp",
+                "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
+                "ret",
+            )
+        }
+    };
+}
+/// Writes a loop in 32-bit code as bytes between two symbols: `compat_loop! { /// doc … name = "symbol": "instruction", … }`. In
+/// the body `edi` counts down and `esi` is `__kernel_vsyscall`; both must be kept.
+#[macro_export]
+macro_rules! compat_loop {
+    ($(#[$doc:meta])* $name:ident = $symbol:literal: $($body:literal),*) => {
+        core::arch::global_asm!(
+            concat!(".pushsection .rodata.", $symbol, ", \"a\", @progbits"),
+            ".code32",
+            concat!($symbol, "_begin:"),
+            "xor eax, eax",
+            // A data section is padded with zeros by default, which are not NOPs.
+            ".balign 64, 0x90",
+            "2:",
+            $($body,)*
+            "dec edi",
+            "jnz 2b",
+            "ret",
+            concat!($symbol, "_end:"),
+            ".code64",
+            ".popsection",
+        );
+        $(#[$doc])*
+        fn $name() -> &'static [u8] {
+            $crate::bytes_between!(concat!($symbol, "_begin"), concat!($symbol, "_end"))
+        }
+    };
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_used_by_their_offset_below_the_limit() {
+        assert!(!uses_words(&["mov rax, -1", "syscall"], 64));
+        assert!(uses_words(&["mov rax, -1", "lea rsi, [r13 + 56]"], 64));
+        for wrong in [
+            "mov rax, [r13 + 57]",
+            "mov r13, rax",
+            "inc r13",
+            "mov rax, [r13 + rcx]",
+            "mov rax, [r13 - 8]",
+            "push r13",
+        ] {
+            assert!(std::panic::catch_unwind(|| uses_words(&[wrong], 64)).is_err(), "{wrong}");
+        }
+    }
+}
