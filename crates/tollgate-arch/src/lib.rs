@@ -7,4 +7,4 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
-pub use chosen::{abi, call, compat, counter, cpuid};
+pub use chosen::{abi, call, compat, counter, cpuid, registers};

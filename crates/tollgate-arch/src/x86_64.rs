@@ -6,3 +6,4 @@ pub mod compat;
 pub mod counter;
 pub mod cpuid;
 pub mod frame;
+pub mod registers;

@@ -5,13 +5,13 @@
 
 use std::{fs::File, io::Read};
 
+use tollgate_arch::registers::Registers;
+
 use super::child::Program;
 use super::initial::{Initial, MOST_WORDS};
 use super::traced::Traced;
 use super::{LARGE, NoStart, Region, SMALL, Sighting, maps};
 
-/// The code segment of a process that runs 32-bit code: `__USER32_CS` in arch/x86/include/asm/segment.h.
-const CODE_SEGMENT_32: u64 = 0x23;
 const BREAKPOINT: u8 = 0xcc;
 /// `SYSCALL`, and `INT 0x80` in 32-bit code, each followed by a breakpoint.
 const CALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
@@ -40,20 +40,20 @@ pub(super) fn observe(
 fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
     let mut sighting = Sighting::default();
     let first = traced.registers()?;
-    let initial = initial(&traced, first.rsp, first.cs == CODE_SEGMENT_32)?;
+    let initial = initial(&traced, first.stack(), first.is_32_bit())?;
     let entry = initial.entry.ok_or(NoStart::Unclear("the kernel did not say where its entry point is"))?;
-    sighting.note(Region::Stack, Some(first.rsp));
+    sighting.note(Region::Stack, Some(first.stack()));
     sighting.note(Region::Arguments, initial.arguments);
     sighting.note(Region::Code, Some(entry));
     sighting.note(Region::Loader, initial.base);
     sighting.note(Region::Vdso, initial.vdso);
     let mut registers = first;
-    if first.rip != entry {
+    if first.instruction() != entry {
         traced.write(entry, &[BREAKPOINT])?;
         registers = traced.run_to(entry + 1)?;
     }
-    let is_32_bit = registers.cs == CODE_SEGMENT_32;
-    sighting.note(Region::ThreadStorage, Some(if is_32_bit { registers.gs_base } else { registers.fs_base }));
+    let is_32_bit = registers.is_32_bit();
+    sighting.note(Region::ThreadStorage, Some(registers.thread_storage()));
     let maps = maps_of(traced.pid());
     let library = maps::library(&maps, entry, initial.base.unwrap_or(0));
     sighting.note(Region::Libraries, library.map(|(start, _)| start));
@@ -92,7 +92,7 @@ fn maps_of(pid: libc::pid_t) -> String {
 /// A process at its entry point, where its first instructions were replaced by a system call and a breakpoint.
 struct Caller<'a> {
     traced: Traced<'a>,
-    registers: libc::user_regs_struct,
+    registers: Registers,
     entry: u64,
     is_32_bit: bool,
 }
@@ -113,21 +113,11 @@ impl Caller<'_> {
 
     fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<Option<u64>, NoStart> {
         let mut registers = self.registers;
-        let [a, b, c, d, e, f] = arguments;
-        if self.is_32_bit {
-            (registers.rbx, registers.rcx, registers.rdx) = (a, b, c);
-            (registers.rsi, registers.rdi, registers.rbp) = (d, e & u64::from(u32::MAX), f);
-        } else {
-            (registers.rdi, registers.rsi, registers.rdx) = (a, b, c);
-            (registers.r10, registers.r8, registers.r9) = (d, e, f);
-        }
-        registers.rax = number;
-        // Not inside a system call that the kernel might restart.
-        registers.orig_rax = u64::MAX;
-        registers.rip = self.entry;
+        registers.prepare_call(number, arguments);
+        registers.go_to(self.entry);
         self.traced.set_registers(&registers)?;
-        let answer = self.traced.run_to(self.entry + CALL.len() as u64)?.rax;
-        let errors = if self.is_32_bit { 0xffff_f001..=0xffff_ffff } else { u64::MAX - 4094..=u64::MAX };
-        Ok(Some(answer).filter(|answer| !errors.contains(answer)))
+        let answer = self.traced.run_to(self.entry + CALL.len() as u64)?.result();
+        let address = if self.is_32_bit { u64::from(answer as u32) } else { answer.cast_unsigned() };
+        Ok(Some(address).filter(|_| !(-4095..0).contains(&answer)))
     }
 }

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use std::{io, mem};
+use std::io;
 
+use tollgate_arch::registers::Registers;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
 
@@ -38,15 +39,12 @@ impl<'a> Traced<'a> {
         self.child.pid()
     }
 
-    pub fn registers(&self) -> Result<libc::user_regs_struct, NoStart> {
-        // SAFETY: registers are numbers, for which zeros are valid.
-        let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
-        self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
-        Ok(registers)
+    pub fn registers(&self) -> Result<Registers, NoStart> {
+        Registers::of(self.pid()).map_err(|error| NoStart::Failed("PTRACE_GETREGS", error))
     }
 
-    pub fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), NoStart> {
-        self.request(libc::PTRACE_SETREGS, 0, ptr_of(registers)).map(drop)
+    pub fn set_registers(&self, registers: &Registers) -> Result<(), NoStart> {
+        registers.set(self.pid()).map_err(|error| NoStart::Failed("PTRACE_SETREGS", error))
     }
 
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoStart> {
@@ -88,14 +86,14 @@ impl<'a> Traced<'a> {
     }
 
     /// Runs it up to the breakpoint whose next instruction is at `next`, and returns its registers there.
-    pub fn run_to(&mut self, next: u64) -> Result<libc::user_regs_struct, NoStart> {
+    pub fn run_to(&mut self, next: u64) -> Result<Registers, NoStart> {
         let mut signal = 0;
         loop {
             self.request(libc::PTRACE_CONT, 0, signal as usize)?;
             signal = match self.wait_for_stop()? {
                 (libc::SIGTRAP, 0) => {
                     let registers = self.registers()?;
-                    if registers.rip == next {
+                    if registers.instruction() == next {
                         return Ok(registers);
                     }
                     libc::SIGTRAP
@@ -164,14 +162,8 @@ impl<'a> Traced<'a> {
     }
 }
 
-fn ptr_of<T>(value: &T) -> usize {
-    std::ptr::from_ref(value) as usize
-}
-
 fn name(request: libc::c_uint) -> &'static str {
     match request {
-        libc::PTRACE_GETREGS => "PTRACE_GETREGS",
-        libc::PTRACE_SETREGS => "PTRACE_SETREGS",
         libc::PTRACE_POKETEXT => "PTRACE_POKETEXT",
         libc::PTRACE_SETOPTIONS => "PTRACE_SETOPTIONS",
         libc::PTRACE_GETEVENTMSG => "PTRACE_GETEVENTMSG",

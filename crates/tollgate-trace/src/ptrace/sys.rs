@@ -2,7 +2,7 @@
 
 use std::{io, mem, ptr};
 
-use tollgate_arch::abi::AUDIT_ARCH_32;
+use tollgate_arch::{abi::AUDIT_ARCH_32, registers::Registers};
 
 /// The signal of a system call stop (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
@@ -20,9 +20,6 @@ struct RawInfo {
     data: [u64; 8],
 }
 
-/// The code segment of 32-bit programs (`__USER32_CS`).
-const USER32_CS: u64 = 0x23;
-
 #[derive(Debug, Clone, Copy)]
 pub enum Info {
     Entry { number: i64, is_32_bit: bool, arguments: [u64; 6] },
@@ -36,13 +33,9 @@ pub enum Info {
 /// # Errors
 /// ESRCH for a thread that was killed in the meantime.
 pub fn refuse_call(pid: libc::pid_t) -> io::Result<()> {
-    // SAFETY: registers are numbers, so zeroes are valid.
-    let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
-    request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
-    // No call has the number -1, so the kernel leaves the result as it is.
-    r.orig_rax = u64::MAX;
-    r.rax = i64::from(-libc::ENOSYS).cast_unsigned();
-    request(libc::PTRACE_SETREGS, pid, 0, &raw const r as usize).map(|_| ())
+    let mut registers = Registers::of(pid)?;
+    registers.refuse_call(libc::ENOSYS);
+    registers.set(pid)
 }
 
 fn request(what: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) -> io::Result<libc::c_long> {
@@ -114,20 +107,13 @@ pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
 }
 
 fn registers(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
-    // SAFETY: registers are numbers, so zeroes are valid.
-    let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
-    request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
-    let is_32_bit = r.cs == USER32_CS;
+    let registers = Registers::of(pid)?;
     if inside {
-        let result = if is_32_bit { i64::from(r.rax as i32) } else { r.rax as i64 };
+        let result = registers.result();
         return Ok(Info::Exit { result, is_error: (-4095..0).contains(&result) });
     }
-    let arguments = if is_32_bit {
-        [r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp]
-    } else {
-        [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
-    };
-    Ok(Info::Entry { number: i64::from(r.orig_rax as i32), is_32_bit, arguments })
+    let (number, is_32_bit) = (registers.call(), registers.is_32_bit());
+    Ok(Info::Entry { number, is_32_bit, arguments: registers.arguments() })
 }
 
 /// Reads the memory of a process up to the next page, at most the length of `buffer`. Returns the number of bytes.

@@ -5,10 +5,11 @@
 //! restartable sequence, since every step is an interruption, and each interruption sends the thread to its abort
 //! handler. A breakpoint interrupts it once.
 
-use std::{arch, io, mem};
+use std::{arch, io};
 
 use crate::locks::lock::{Handle, Lock};
 use crate::prelude::*;
+use tollgate_arch::registers::Registers;
 use tollgate_model::{text::plainly, traced::Ended};
 use tollgate_os::process::{self, Child, Status};
 
@@ -66,7 +67,7 @@ impl TracedProcess {
     /// Gives an order to a process at rest. It begins when it is run.
     pub fn tell(&mut self, order: Order) -> Result<()> {
         let mut registers = self.registers()?;
-        registers.rax = order as u64;
+        registers.set_result(order as i64);
         self.set(&registers)
     }
 
@@ -89,21 +90,21 @@ impl TracedProcess {
             match self.wait()? {
                 CALL => {
                     self.in_call = !self.in_call;
-                    if self.in_call && self.registers()?.orig_rax == libc::SYS_sched_yield as u64 {
+                    if self.in_call && self.registers()?.call() == libc::SYS_sched_yield {
                         return Ok(Stop::Waits);
                     }
                 }
                 libc::SIGTRAP => {
                     let mut registers = self.registers()?;
-                    let at = registers.rip as usize - 1;
+                    let at = registers.instruction() as usize - 1;
                     if Some(at) == point {
                         // The replaced instruction has not run yet.
-                        registers.rip -= 1;
+                        registers.go_to(at as u64);
                         self.set(&registers)?;
                         return Ok(Stop::Point);
                     }
                     if at == rest as *const () as usize {
-                        return Ok(Stop::Rest(registers.rdi));
+                        return Ok(Stop::Rest(registers.arguments()[0]));
                     }
                     return Err(fail!("it was trapped at {at:#x}, where no breakpoint is"));
                 }
@@ -119,7 +120,7 @@ impl TracedProcess {
     pub fn step(&mut self) -> Result<usize> {
         self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
         match self.wait()? {
-            libc::SIGTRAP => Ok(self.registers()?.rip as usize),
+            libc::SIGTRAP => Ok(self.registers()?.instruction() as usize),
             signal => Err(fail!("a step ended by signal {signal}")),
         }
     }
@@ -145,15 +146,12 @@ impl TracedProcess {
         Ok(before)
     }
 
-    fn registers(&self) -> Result<libc::user_regs_struct> {
-        // SAFETY: an all-zero user_regs_struct is valid.
-        let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
-        self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
-        Ok(registers)
+    fn registers(&self) -> Result<Registers> {
+        Registers::of(self.child.pid()).map_err(|error| fail!("PTRACE_GETREGS: {}", plainly(&error)))
     }
 
-    fn set(&mut self, registers: &libc::user_regs_struct) -> Result<()> {
-        self.request(libc::PTRACE_SETREGS, 0, &raw const *registers as usize)
+    fn set(&mut self, registers: &Registers) -> Result<()> {
+        registers.set(self.child.pid()).map_err(|error| fail!("PTRACE_SETREGS: {}", plainly(&error)))
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {

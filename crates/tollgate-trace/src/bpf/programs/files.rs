@@ -14,6 +14,8 @@ mod paths;
 mod recent;
 mod refused;
 
+use tollgate_arch::registers::pt_regs::{ARGUMENTS, ARGUMENTS_32};
+
 use super::*;
 use crate::bpf::kernel::FileOffsets;
 use crate::bpf::layout::{
@@ -76,14 +78,6 @@ const NUMBERS: i16 = WHOLE + 8;
 /// The most directories and mounts recorded on the way to the root; the first part of a longer path is omitted.
 const DEEPEST: i32 = 32;
 
-// `struct pt_regs` of x86: the arguments of 64-bit calls, then of 32-bit calls.
-const DI: i16 = 112;
-const SI: i16 = 104;
-const DX: i16 = 96;
-const R10: i16 = 56;
-const BX: i16 = 40;
-const CX: i16 = 88;
-
 // Magic numbers of file systems whose files have no names: include/uapi/linux/magic.h.
 const PIPEFS: i32 = 0x5049_5045;
 const SOCKFS: i32 = 0x534f_434b;
@@ -110,10 +104,10 @@ pub(super) fn first_argument(a: &mut Assembler, to: Register, index: Register) {
     a.mov(R3, index);
     a.sub(R3, TABLE as i32);
     a.jump_if(Condition::Below, R3, TABLE as i32, compat);
-    a.load(to, to, Field::double(DI));
+    a.load(to, to, Field::double(ARGUMENTS[0]));
     a.jump(loaded);
     a.bind(compat);
-    a.load(to, to, Field::double(BX));
+    a.load(to, to, Field::double(ARGUMENTS_32[0]));
     a.bind(loaded);
 }
 
@@ -129,12 +123,12 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     a.mov(R3, R9);
     a.sub(R3, TABLE as i32);
     a.jump_if(Condition::Below, R3, TABLE as i32, compat);
-    a.load(R3, R1, Field::double(DI));
-    a.load(R4, R1, Field::double(SI));
+    a.load(R3, R1, Field::double(ARGUMENTS[0]));
+    a.load(R4, R1, Field::double(ARGUMENTS[1]));
     a.jump(noted);
     a.bind(compat);
-    a.load(R3, R1, Field::double(BX));
-    a.load(R4, R1, Field::double(CX));
+    a.load(R3, R1, Field::double(ARGUMENTS_32[0]));
+    a.load(R4, R1, Field::double(ARGUMENTS_32[1]));
     a.bind(noted);
     let arguments = field!(Lane, live.arguments);
     a.store(HERE, Field::double(arguments.offset), R3);

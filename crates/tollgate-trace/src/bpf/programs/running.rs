@@ -4,6 +4,8 @@
 //! threads to the tree at an arbitrary moment, in any state. From then on the other programs see its switches,
 //! wake-ups and calls like those of any thread.
 
+use tollgate_arch::registers::pt_regs;
+
 use super::calls::OtherTables;
 use super::life::{CREATE, enter_process};
 use super::sched::kind_of_sleep;
@@ -33,8 +35,6 @@ const PF_EXITING: i32 = 0x4;
 const PF_WORKER: i32 = 0x10 | 0x4000;
 /// The bit of `__state` for a task that is being woken.
 const WAKING: i32 = 0x200;
-/// `struct pt_regs` of x86: the call's number, negative if an interrupt or fault entered the kernel.
-const ORIG_AX: i16 = 120;
 
 /// Stack slots of a [`Thread`], and above it of its process's number.
 const MADE: i16 = 16 + size_of::<Thread>() as i16;
@@ -92,7 +92,7 @@ fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     a.mov(R1, TASK);
     a.call(Helper::TaskPtRegs);
     a.jump_if(Condition::Equal, R0, 0, none);
-    a.load(R8, R0, Field::double(ORIG_AX));
+    a.load(R8, R0, Field::double(pt_regs::CALL));
     a.jump_if(Condition::Negative, R8, 0, none);
     let tables = OtherTables::unless_first(a, target, R8);
     if target.only_some {

@@ -4,12 +4,14 @@
 //! `syscall_trace_enter` of kernel/entry/common.c runs the filter before it reports the entry, so only the return of these
 //! calls is seen. strace(1) counts them, and so do we. Their start is unknown, so they are in no sum of times.
 
+use tollgate_arch::registers::pt_regs;
+
 use super::calls::{FIRST_ERROR, OtherTables, SIGKILL_PENDING, slot, slot_of_call, whole_thread};
 use super::*;
 use crate::bpf::layout::Slot;
 
-/// `struct pt_regs` of x86: the call's number. The upper half has leftover bits of the register.
-const ORIG_AX: Field = Field::word(120);
+/// The upper half has leftover bits of the register.
+const CALL: Field = Field::word(pt_regs::CALL);
 
 /// In sys_exit: the thread with the lane in R8 and the task in R7 returns without a recorded entry.
 ///
@@ -27,7 +29,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, leave: Label) {
     a.load(R1, TASK, Field::double(target.kernel.task.pending));
     a.jump_if(Condition::AnyBit, R1, SIGKILL_PENDING, leave);
     a.load(R1, CONTEXT, argument(0));
-    a.load(number, R1, ORIG_AX);
+    a.load(number, R1, CALL);
     let tables = OtherTables::unless_first(a, target, number);
     if target.only_some {
         // A call that was not requested comes here each time.

@@ -39,8 +39,8 @@ pub(super) fn note(a: &mut Assembler, files: &Files, none: Label) {
     a.store(FRAME, at(field!(RefusedRecord, position)), R1);
     a.load(R1, CONTEXT, argument(0));
     let arguments = at(field!(RefusedRecord, arguments)).offset;
-    for (number, register) in (0i16..).zip([SI, DX, R10]) {
-        a.load(R2, R1, Field::double(register));
+    for (number, register) in (0i16..).zip(&ARGUMENTS[1..]) {
+        a.load(R2, R1, Field::double(*register));
         a.store(FRAME, Field::double(arguments + 8 * number), R2);
     }
 
