@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_arch::memory::huge_page;
 use tollgate_model::{Measurement, Outcome, Params, Unit};
 use tollgate_os::signals;
 
@@ -11,7 +12,7 @@ use crate::loops::experiment::Experiment;
 use crate::loops::instance::{Instance, Loop};
 use crate::loops::own_process::OwnProcess;
 use crate::loops::runner::{Batch, Order, Runner};
-use crate::machine::mapping::{HUGE, Mapping};
+use crate::machine::mapping::Mapping;
 use crate::{BenchError, Findings, Plan, rounds::measure::measure};
 use crate::{loops::context::Context, loops::timed::Timed, machine::clock::Clock, refusal::Result};
 
@@ -143,7 +144,7 @@ impl Runner for Maps {
 fn many_mappings() -> Result<Vec<Mapping>> {
     let access = |number: i32| if number % 2 == 0 { libc::PROT_READ } else { libc::PROT_NONE };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let mapped = |number| Mapping::aligned(HUGE, access(number), flags, -1);
+    let mapped = |number| Mapping::aligned(huge_page(), access(number), flags, -1);
     (0..40).map(mapped).collect::<std::io::Result<_>>().map_err(|error| skip!("no mappings: {error}"))
 }
 

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use tollgate_arch::call::call;
-pub(crate) use tollgate_engine::mapping::{HUGE, Mapping};
+pub(crate) use tollgate_arch::memory::{huge_page, page_size};
+pub(crate) use tollgate_engine::mapping::Mapping;
 // Named, because a boundary also has this name.
 pub(crate) use tollgate_engine::Random;
 pub(crate) use tollgate_engine::events::{Counting, Of, Tally};

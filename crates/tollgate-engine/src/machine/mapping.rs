@@ -2,10 +2,9 @@
 
 use std::{io, ptr};
 
-use crate::refusal::checked;
+use tollgate_arch::memory::{huge_page, page_size};
 
-/// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
-pub const HUGE: usize = 2 << 20;
+use crate::refusal::checked;
 
 /// A mapping. Its owner decides how the memory is used.
 #[derive(Debug)]
@@ -53,8 +52,8 @@ impl Mapping {
         descriptor: libc::c_int,
     ) -> io::Result<Self> {
         let length = length.max(1);
-        Self::reserved(length, HUGE)?.within(
-            |first| first.next_multiple_of(HUGE),
+        Self::reserved(length, huge_page())?.within(
+            |first| first.next_multiple_of(huge_page()),
             length,
             protection,
             flags,
@@ -65,10 +64,10 @@ impl Mapping {
     /// Maps this many bytes of zeros between two inaccessible pages. Next to memory of the same kind they would share one
     /// mapping, which a change of their protection splits and the next one merges.
     pub fn alone(length: usize) -> io::Result<Self> {
-        const PAGE: usize = 4096;
+        let page = page_size();
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let length = length.max(1).next_multiple_of(PAGE);
-        Self::reserved(length, 2 * PAGE)?.within(|first| first + PAGE, length, access, flags, -1)
+        let length = length.max(1).next_multiple_of(page);
+        Self::reserved(length, 2 * page)?.within(|first| first + page, length, access, flags, -1)
     }
 
     fn reserved(length: usize, more: usize) -> io::Result<Self> {
@@ -129,8 +128,9 @@ mod tests {
     #[test]
     fn an_aligned_mapping_begins_at_a_huge_page_and_is_usable_to_its_end() {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let mapping = Mapping::aligned(HUGE + 5, access, flags, -1).expect("memory");
-        assert_eq!((mapping.address() as usize % HUGE, mapping.length()), (0, HUGE + 5));
+        let huge = huge_page();
+        let mapping = Mapping::aligned(huge + 5, access, flags, -1).expect("memory");
+        assert_eq!((mapping.address() as usize % huge, mapping.length()), (0, huge + 5));
         // SAFETY: the last byte of our own mapping, to which nothing else refers.
         unsafe { mapping.address().add(mapping.length() - 1).write_volatile(7) };
         mapping.advise(libc::MADV_DONTNEED).expect("given back");

@@ -7,6 +7,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
+use tollgate_arch::memory::page_size;
 
 use super::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, Scope, open_with};
 
@@ -82,7 +83,6 @@ const WITH_INODES: u64 = 1 << 23;
 
 /// Pages of records per processor: room for about a thousand mappings.
 const PAGES: usize = 32;
-const PAGE: usize = 4096;
 // Offsets in `struct perf_event_mmap_page`, which is in the page before the records.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
@@ -97,7 +97,9 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    const BYTES: usize = (1 + PAGES) * PAGE;
+    fn bytes() -> usize {
+        (1 + PAGES) * page_size()
+    }
 
     fn new(processor: usize) -> io::Result<Self> {
         let attributes = Attributes {
@@ -111,25 +113,25 @@ impl Ring {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let address =
-            unsafe { rustix::mm::mmap(ptr::null_mut(), Self::BYTES, access, MapFlags::SHARED, &event, 0) }?;
+            unsafe { rustix::mm::mmap(ptr::null_mut(), Self::bytes(), access, MapFlags::SHARED, &event, 0) }?;
         let memory = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { memory, _event: event })
     }
 
     /// Replaces the contents of `bytes` with the new records.
     fn take(&mut self, bytes: &mut Vec<u8>) {
-        const DATA: usize = PAGES * PAGE;
+        let data = PAGES * page_size();
         bytes.clear();
         let (head, tail) = (self.position(DATA_HEAD), self.position(DATA_TAIL));
         let (end, begin) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
         let new = end.wrapping_sub(begin) as usize;
-        if new <= DATA {
-            let at = begin as usize % DATA;
-            for (from, length) in [(at, new.min(DATA - at)), (0, new.saturating_sub(DATA - at))] {
+        if new <= data {
+            let at = begin as usize % data;
+            for (from, length) in [(at, new.min(data - at)), (0, new.saturating_sub(data - at))] {
                 // SAFETY: `from` and `length` are within the pages of records, and the kernel does not overwrite records
                 // that lie after the tail.
                 bytes.extend_from_slice(unsafe {
-                    std::slice::from_raw_parts(self.memory.as_ptr().add(PAGE + from), length)
+                    std::slice::from_raw_parts(self.memory.as_ptr().add(page_size() + from), length)
                 });
             }
         }
@@ -145,7 +147,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.memory.as_ptr().cast(), Self::BYTES) };
+        let _ = unsafe { rustix::mm::munmap(self.memory.as_ptr().cast(), Self::bytes()) };
     }
 }
 

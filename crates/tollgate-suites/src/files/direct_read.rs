@@ -12,7 +12,7 @@ use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
 use super::refusal::{FILE, named, pread, refused, whole};
 use super::single::{FINE, Operation, Verdict, instance};
-use super::{aligned::Aligned, alignment, data_dir::DataDir, residency::PAGE};
+use super::{aligned::Aligned, alignment, data_dir::DataDir};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -74,7 +74,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         contents,
         offsets: Offsets::new(made.length, SMALL as u64),
-        buffer: Aligned::new(2 * PAGE as usize, PAGE as usize)?,
+        buffer: Aligned::new(2 * page_size(), page_size())?,
         begin,
         offset: 0,
         gap,
@@ -167,7 +167,7 @@ mod tests {
             Err(refusal) => return println!("skipped: {}", refusal.why()),
         };
         drop(made);
-        let mut buffer = Aligned::new(2 * PAGE as usize, PAGE as usize).expect("memory");
+        let mut buffer = Aligned::new(2 * page_size(), page_size()).expect("memory");
         let odd = pread(&direct, &mut buffer.bytes_mut()[1..=SMALL], 0);
         let case = |buffer: &str| params(&[("buffer", buffer.into()), ("block", "4k".into())]);
         assert!(read(&own.dir, &case("aligned")).is_ok());

@@ -8,7 +8,7 @@ use std::{io, rc::Rc};
 
 use super::data::put;
 use super::refusal::{FILE, named, pread, refused, whole};
-use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
+use super::residency::{Residency, Trial, advise, drop_pages};
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{aligned::Aligned, data_dir::DataDir};
 use crate::prelude::*;
@@ -124,7 +124,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         length,
         direct,
         again,
-        block: Aligned::filled(WRITE as usize, PAGE as usize, 0xa5)?,
+        block: Aligned::filled(WRITE as usize, page_size(), 0xa5)?,
     };
     if direct {
         write.check_direct()?;
@@ -222,7 +222,7 @@ fn made(dir: &Rc<DataDir>, length: u64) -> Result<OwnedFd> {
         }
     }
     let file = dir.create(NAME)?;
-    let mut block = Aligned::filled(WRITE as usize, PAGE as usize, 0xa5)?;
+    let mut block = Aligned::filled(WRITE as usize, page_size(), 0xa5)?;
     for offset in (0..length).step_by(WRITE as usize) {
         dir.heartbeat.beat();
         stamp(block.bytes_mut(), offset);
@@ -288,7 +288,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         advice,
         trial,
         file,
-        block: Aligned::new(READ as usize, PAGE as usize)?,
+        block: Aligned::new(READ as usize, page_size())?,
         ready: false,
     };
     Ok(instance(read).with_notes(notes))
@@ -325,7 +325,7 @@ impl Operation for Read {
             }
             let resident = residency.resident(0, self.length);
             let resident = resident.map_err(|error| refused("the residency check", &error))?;
-            self.ready = resident == if self.cached { self.length / PAGE } else { 0 };
+            self.ready = resident == if self.cached { self.length / page_size() as u64 } else { 0 };
             if self.ready {
                 break;
             }

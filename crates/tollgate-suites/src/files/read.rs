@@ -5,7 +5,7 @@ use std::{io, rc::Rc};
 
 use super::data::{self, Contents, Offsets};
 use super::refusal::{FILE, pread, refused, whole};
-use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
+use super::residency::{Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, in_batches, timed_as};
 use super::{aligned::Aligned, data_dir::DataDir};
 use super::{block, data::Made};
@@ -72,7 +72,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         contents,
         offsets: Offsets::new(length, bytes as u64),
-        buffer: Aligned::new(bytes, PAGE as usize)?,
+        buffer: Aligned::new(bytes, page_size())?,
         offset: 0,
         certified: false,
         state: if cached { CacheState::Cached } else { CacheState::Uncached { counted: false } },
@@ -169,7 +169,8 @@ impl Operation for Read {
             }
             let resident = self.residency.resident(self.offset, length as u64);
             let resident = resident.map_err(|error| refused("the residency check", &error))?;
-            let wanted = if self.state == CacheState::Cached { length as u64 / PAGE } else { 0 };
+            let wanted =
+                if self.state == CacheState::Cached { length as u64 / page_size() as u64 } else { 0 };
             self.certified = resident == wanted;
             if self.certified {
                 break;

@@ -7,8 +7,6 @@ use super::data_dir::FileSystemKind;
 use super::refusal::{pread, refused};
 use crate::prelude::*;
 
-pub(crate) const PAGE: u64 = 4096;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResidencyCall {
     /// cachestat(2), since Linux 6.5.
@@ -39,13 +37,14 @@ impl Trial {
     /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for cachestat(2). So
     /// is a call that never reports a page as absent, unless pages cannot be dropped.
     pub fn make(file: &OwnedFd, kind: FileSystemKind) -> Result<Self> {
+        let page = page_size() as u64;
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
-            let Ok(residency) = Residency::by(call, file, PAGE) else { continue };
+            let Ok(residency) = Residency::by(call, file, page) else { continue };
             drop_pages(file)?;
-            let Ok(after_dropping) = residency.resident(0, PAGE) else { continue };
+            let Ok(after_dropping) = residency.resident(0, page) else { continue };
             read_byte(file)?;
-            let Ok(after_reading) = residency.resident(0, PAGE) else { continue };
+            let Ok(after_reading) = residency.resident(0, page) else { continue };
             match (after_dropping, after_reading) {
                 (0, 1..) => return Ok(Self { call, drops: true }),
                 (1.., 1..) => stays = stays.or(Some(Self { call, drops: false })),
@@ -174,7 +173,7 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
     if offset.checked_add(length).is_none_or(|end| end > mapping.length()) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut pages = vec![0_u8; length.div_ceil(PAGE as usize)];
+    let mut pages = vec![0_u8; length.div_ceil(page_size())];
     // SAFETY: the range lies within the mapping; there is a byte for each page of it.
     checked(unsafe {
         let start = mapping.address().byte_add(offset);
@@ -224,15 +223,16 @@ mod tests {
             drop_pages(&made.file).expect("discarded");
             advise(&made.file, libc::POSIX_FADV_RANDOM).expect("advised");
             let resident = |offset, length| residency.resident(offset, length);
-            if call != trial.call && resident(0, PAGE).is_err() {
+            let page = page_size() as u64;
+            if call != trial.call && resident(0, page).is_err() {
                 eprintln!("skipped: there is no {}", call.name());
                 continue;
             }
             assert_eq!(resident(0, 1 << 20).expect("an answer"), 0, "{call:?}");
             read_byte(&made.file).expect("read");
-            assert_eq!(resident(0, PAGE).expect("an answer"), 1, "{call:?}");
+            assert_eq!(resident(0, page).expect("an answer"), 1, "{call:?}");
             // Nothing is read ahead.
-            assert_eq!(resident(PAGE, (1 << 20) - PAGE).expect("an answer"), 0, "{call:?}");
+            assert_eq!(resident(page, (1 << 20) - page).expect("an answer"), 0, "{call:?}");
         }
     }
 
@@ -241,8 +241,8 @@ mod tests {
         let own = Own::new();
         let made = data::file(&own.dir, c"data", 1 << 20, 1 << 20, Contents(7)).expect("a file");
         let residency = Residency::by(ResidencyCall::Mincore, &made.file, made.length).expect("a mapping");
-        assert!(residency.resident(made.length, PAGE).is_err());
-        assert!(residency.resident(u64::MAX, PAGE).is_err());
+        assert!(residency.resident(made.length, 4096).is_err());
+        assert!(residency.resident(u64::MAX, 4096).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::{io, rc::Rc};
 
 use super::data::{self, Contents, Offsets};
 use super::single::{FINE, Operation, Verdict, instance};
-use super::{aligned::Aligned, block::SMALL, data_dir::DataDir, refusal::FILE, residency::PAGE};
+use super::{aligned::Aligned, block::SMALL, data_dir::DataDir, refusal::FILE};
 use super::{alignment, direct_read, refusal};
 use crate::prelude::*;
 use crate::uring::{Ring, refused};
@@ -33,7 +33,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         contents,
         offsets: Offsets::new(made.length, SMALL as u64),
-        buffer: Some(Aligned::new(SMALL * depth as usize, PAGE as usize)?),
+        buffer: Some(Aligned::new(SMALL * depth as usize, page_size())?),
         at: vec![0; depth as usize],
     };
     Ok(instance(reads).with_ops(depth).spent_once(made.took).with_notes(notes))

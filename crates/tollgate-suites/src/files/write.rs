@@ -6,7 +6,7 @@ use std::{io, rc::Rc};
 use super::data::{self, Offsets};
 use super::refusal::{FILE, named, whole};
 use super::single::{FINE, Operation, Verdict, instance};
-use super::{aligned::Aligned, data_dir::DataDir, residency::PAGE};
+use super::{aligned::Aligned, data_dir::DataDir};
 use super::{alignment, block, direct_read};
 use crate::prelude::*;
 
@@ -64,7 +64,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         flags,
         offsets: Offsets::new(made.length, bytes as u64),
-        buffer: Aligned::filled(bytes, PAGE as usize, 0xa5)?,
+        buffer: Aligned::filled(bytes, page_size(), 0xa5)?,
         offset: 0,
     };
     match write.call() {

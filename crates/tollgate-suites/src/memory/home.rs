@@ -65,7 +65,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let processor = context.home()?;
     let node = chosen(&context.topology().nodes, processor, home)?;
     let caches = Sizes::shared(context);
-    let bytes = if of == Measured::Pingpong { HUGE as u64 } else { caches.last.saturating_mul(4) };
+    let bytes = if of == Measured::Pingpong { huge_page() as u64 } else { caches.last.saturating_mul(4) };
     let region = on_node(bytes, node, &context.quota)?;
     let instance = match of {
         Measured::Latency => latency::of_region(region, caches, context)?,

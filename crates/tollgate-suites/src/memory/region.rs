@@ -51,7 +51,7 @@ impl Region {
         quota: &Quota,
         place: impl FnOnce(&Mapping) -> Result<()>,
     ) -> Result<Self> {
-        let bytes = bytes.max(1).next_multiple_of(HUGE);
+        let bytes = bytes.max(1).next_multiple_of(huge_page());
         let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
             move |error: io::Error| skip!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error))
@@ -86,7 +86,7 @@ impl Region {
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB{MORE}{limit}", bytes >> 20);
-                (each / HUGE as u64 * HUGE as u64, Some(Refusal::Skip(why)))
+                (each / huge_page() as u64 * huge_page() as u64, Some(Refusal::Skip(why)))
             }
             _ => (bytes, None),
         };
@@ -162,7 +162,7 @@ mod tests {
             let Some(mut region) = ready(page, Region::new(3 << 20, page, &Quota::default())) else {
                 continue;
             };
-            assert_eq!((region.address() % HUGE as u64, region.words_mut().len()), (0, (4 << 20) / 8));
+            assert_eq!((region.address() % huge_page() as u64, region.words_mut().len()), (0, (4 << 20) / 8));
             let last = region.words_mut().len() - 1;
             region.words_mut()[last] = 7;
             assert_eq!(region.words_mut()[last], 7);

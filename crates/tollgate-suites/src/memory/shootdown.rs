@@ -133,9 +133,8 @@ fn alone(code: LongLoop, context: &mut Context) -> Result<Instance> {
 }
 
 fn changes(code: LongLoop, partners: Vec<Partner>, context: &mut Context) -> Result<Contended> {
-    const PAGE: usize = 4096;
     // Other instances of the process have memory of the same kind.
-    let page = Mapping::alone(PAGE);
+    let page = Mapping::alone(page_size());
     let page = page.map_err(|error| Refusal::new("mmap(2) is refused", &error))?;
     // SAFETY: the first byte of the page.
     unsafe { page.address().write_volatile(1) };

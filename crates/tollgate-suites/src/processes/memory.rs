@@ -102,7 +102,7 @@ impl Region {
 
     /// Checks for huge pages: the kernel gives small ones if none are free.
     fn check_pages(&self, page: Page, faults: u64) -> Result<()> {
-        let huge = (self.length() / HUGE) as u64;
+        let huge = (self.length() / huge_page()) as u64;
         match page {
             Page::Huge if faults > 2 * huge => Err(skip!(
                 "the kernel gives small pages instead of huge ones: {faults} faults for {} MiB; see \

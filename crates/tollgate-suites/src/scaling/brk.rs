@@ -25,8 +25,9 @@ struct Breaks;
 impl Work for Breaks {
     fn make(&mut self, times: u64) -> Result<(), i32> {
         let now = brk(0);
+        let more = now + page_size() as i64;
         for _ in 0..times {
-            if !there_and_back(now) {
+            if !there_and_back(now, more) {
                 return Err(libc::ENOMEM);
             }
         }
@@ -36,9 +37,7 @@ impl Work for Breaks {
 
 /// Moves the break up by a page and back, in its own function as in `Calls`. brk returns the break even if it did not move.
 #[inline(never)]
-fn there_and_back(now: i64) -> bool {
-    const PAGE: i64 = 4096;
-    let more = now + PAGE;
+fn there_and_back(now: i64, more: i64) -> bool {
     [brk(more), brk(now)] == [more, now]
 }
 

@@ -23,11 +23,10 @@ fn of_one_address_space(params: &Params, boundary: Boundary) -> bool {
     }
 }
 
-const PAGE: usize = 4096;
-
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     const PAGES: usize = 256;
-    let mapping = Mapping::anonymous(PAGES * PAGE, libc::MAP_PRIVATE)?;
+    let page = page_size();
+    let mapping = Mapping::anonymous(PAGES * page, libc::MAP_PRIVATE)?;
     // A kernel without huge pages refuses this advice.
     let _ = mapping.advise(libc::MADV_NOHUGEPAGE);
     let mut next = 0;
@@ -37,14 +36,14 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
             let address = mapping.address() as u64;
             // SAFETY: the range belongs to this mapping, to which nothing else refers.
             let given_back = unsafe {
-                call(libc::SYS_madvise, [address, (PAGES * PAGE) as u64, libc::MADV_DONTNEED as u64, 0])
+                call(libc::SYS_madvise, [address, (PAGES * page) as u64, libc::MADV_DONTNEED as u64, 0])
             };
             if given_back < 0 {
                 return given_back;
             }
         }
         // SAFETY: a byte of a page of the mapping.
-        unsafe { mapping.address().add(next * PAGE).write_volatile(1) };
+        unsafe { mapping.address().add(next * page).write_volatile(1) };
         next += 1;
         0
     })

@@ -1,5 +1,5 @@
 use super::handler::TRAP;
-use super::memory::{PAGE, Region, file_of};
+use super::memory::{Region, file_of};
 use super::touched::{self, Before, Counting, SMALL, Touched};
 use crate::prelude::*;
 
@@ -23,10 +23,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 pub(super) fn instance(timed: Timed) -> Result<Instance> {
-    let file = file_of(MOST * PAGE)?;
+    let file = file_of(MOST * page_size())?;
     let writable = libc::PROT_READ | libc::PROT_WRITE;
-    let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
+    let region = Region::of_file(&file, MOST * page_size(), writable, libc::MAP_PRIVATE)?;
     region.small_pages();
-    let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
-    touched.instance(timed, 1, touched::aligned(PAGE))
+    let touched = Touched { before: Before::Read, ..Touched::new(region, page_size(), 0, Counting::Faults) };
+    touched.instance(timed, 1, touched::aligned(page_size()))
 }

@@ -3,7 +3,7 @@
 use tollgate_engine::cpu::minor_faults;
 
 use super::handler::TRAP;
-use super::memory::{PAGE, Region, file_of, filled};
+use super::memory::{Region, file_of, filled};
 use super::touched::{Before, Counting, Touched};
 use crate::prelude::*;
 
@@ -26,15 +26,15 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("minor faults"),
     kind: Kind::Instance(|timed, _, _| {
-        let file = file_of(PAGES * PAGE)?;
-        let region = Region::of_file(&file, PAGES * PAGE, libc::PROT_READ, libc::MAP_SHARED)?;
+        let file = file_of(PAGES * page_size())?;
+        let region = Region::of_file(&file, PAGES * page_size(), libc::PROT_READ, libc::MAP_SHARED)?;
         region.small_pages();
         let mapped = mapped_by_a_fault(&region)?;
         let note = match mapped {
             1 => "one fault maps one page".to_owned(),
             _ => format!("one fault maps {mapped} pages (fault-around)"),
         };
-        let touched = Touched::new(region, mapped * PAGE, 0, Counting::Faults);
+        let touched = Touched::new(region, mapped * page_size(), 0, Counting::Faults);
         let touched = Touched { before: Before::Forgotten, ..touched };
         Ok(touched.instance(timed, 1, filled)?.with_notes([note]))
     }),
@@ -54,7 +54,7 @@ fn mapped_by_a_fault(region: &Region) -> Result<usize> {
         }
         let mut pages = 1..PAGES;
         let next = pages.find(|page| {
-            region.read(page * PAGE);
+            region.read(page * page_size());
             minor_faults() != first
         });
         Ok(next.unwrap_or(PAGES))

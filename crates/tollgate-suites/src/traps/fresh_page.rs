@@ -1,7 +1,7 @@
 //! Three ways to populate fresh memory, to compare with a fault for each page.
 
 use super::handler::TRAP;
-use super::memory::{PAGE, Region};
+use super::memory::Region;
 use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
 use crate::prelude::*;
 
@@ -43,8 +43,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         match By::try_from(params)? {
             By::Populate => {
                 let populated = Populated::new()?;
-                let inside =
-                    populated.region.start()..populated.region.start() + (MOST_CALLS * BATCH * PAGE) as u64;
+                let inside = populated.region.start()
+                    ..populated.region.start() + (MOST_CALLS * BATCH * page_size()) as u64;
                 let check = move |result: u64| {
                     if inside.contains(&result) {
                         Ok(())
@@ -57,13 +57,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 Exact::tried(timed, MOST_CALLS as u64, BATCH as u64)
             }
             By::Huge => {
-                let pages = HUGE / PAGE;
-                let touched = Touched::new(touched::huge(MOST_HUGE)?, HUGE, pages, Counting::Pages);
-                touched.instance(timed, pages as u64, touched::aligned(HUGE))
+                let pages = huge_page() / page_size();
+                let touched = Touched::new(touched::huge(MOST_HUGE)?, huge_page(), pages, Counting::Pages);
+                touched.instance(timed, pages as u64, touched::aligned(huge_page()))
             }
             By::Touch => {
-                let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 1, Counting::Pages);
-                touched.instance(timed, 1, touched::aligned(PAGE))
+                let touched = Touched::new(touched::small(MOST_SMALL)?, page_size(), 1, Counting::Pages);
+                touched.instance(timed, 1, touched::aligned(page_size()))
             }
         }
     }),
@@ -85,7 +85,7 @@ struct Populated {
 
 impl Populated {
     fn new() -> Result<Self> {
-        let region = Region::anonymous(MOST_CALLS * BATCH * PAGE, libc::PROT_NONE)?;
+        let region = Region::anonymous(MOST_CALLS * BATCH * page_size(), libc::PROT_NONE)?;
         touched::mincore_tells(&region)?;
         Ok(Self { region })
     }

@@ -7,7 +7,6 @@ use crate::prelude::*;
 
 /// Bytes of code to lock from each entry point.
 const REACH: usize = 512;
-const PAGE: usize = 4096;
 
 /// Number of holders of each page: locks belong to the process and do not nest; one munlock undoes all (mlock(2)).
 static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
@@ -20,13 +19,15 @@ impl Locked {
     /// # Errors
     /// Fails if mlock(2) does, such as with EPERM or ENOMEM if RLIMIT_MEMLOCK is too low. Then nothing is locked.
     pub fn code(entries: &[usize]) -> io::Result<Self> {
+        let size = page_size();
         let mut locked = Self(Vec::new());
         let mut holders = holders();
         for &entry in entries {
-            for page in (entry / PAGE..=(entry + REACH - 1) / PAGE).map(|number| number * PAGE) {
+            let last = entry + REACH - 1;
+            for page in (entry / size..=last / size).map(|number| number * size) {
                 let held = holders.get(&page).copied().unwrap_or(0);
                 // SAFETY: the page belongs to this program's code; locking it changes nothing in it.
-                if held == 0 && unsafe { libc::mlock(page as *const _, PAGE) } != 0 {
+                if held == 0 && unsafe { libc::mlock(page as *const _, size) } != 0 {
                     let error = io::Error::last_os_error();
                     drop(holders);
                     return Err(error);
@@ -48,7 +49,7 @@ impl Drop for Locked {
                 holders.insert(page, left);
             } else {
                 // SAFETY: unlocking changes nothing in the page.
-                unsafe { libc::munlock(page as *const _, PAGE) };
+                unsafe { libc::munlock(page as *const _, page_size()) };
             }
         }
     }

@@ -7,9 +7,6 @@ use tollgate_os::memfd;
 
 use crate::prelude::*;
 
-/// Size of a small page in bytes.
-pub(super) const PAGE: usize = 4096;
-
 /// The value of every byte in a file of [`file_of`].
 pub(super) const FILLING: u8 = 0x5a;
 
@@ -42,7 +39,7 @@ impl Region {
     ) -> Result<Self> {
         // A memory limit is a property of the environment, not a temporary shortage.
         let refused =
-            |error| skip!("mmap(2) of {} KiB is refused: {}", (length + HUGE) / 1024, plainly(&error));
+            |error| skip!("mmap(2) of {} KiB is refused: {}", (length + huge_page()) / 1024, plainly(&error));
         Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 
@@ -88,10 +85,11 @@ impl Region {
 
     /// Counts the resident pages among the first `pages` (mincore(2)).
     pub fn resident(&self, pages: usize) -> Result<usize> {
-        let pages = pages.min(self.0.length() / PAGE);
+        let pages = pages.min(self.0.length() / page_size());
         let mut present = vec![0_u8; pages];
         // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
-        let outcome = unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) };
+        let outcome =
+            unsafe { libc::mincore(self.0.address().cast(), pages * page_size(), present.as_mut_ptr()) };
         checked(outcome).or_refused("mincore(2) is refused")?;
         Ok(present.iter().filter(|&&byte| byte & 1 == 1).count())
     }
@@ -111,7 +109,7 @@ impl Region {
 pub(super) fn file_of(length: usize) -> Result<File> {
     let file = memfd::create("tollgate-traps");
     let file = file.or_refused("memfd_create(2) is refused")?;
-    let filling = vec![FILLING; 16 * PAGE];
+    let filling = vec![FILLING; 16 * page_size()];
     for offset in (0..length).step_by(filling.len()) {
         let rest = filling.len().min(length - offset);
         file.write_all_at(&filling[..rest], offset as u64)
@@ -126,24 +124,26 @@ mod tests {
 
     #[test]
     fn a_touch_populates_a_page_and_advice_discards_it() {
-        let mut region = Region::anonymous(8 * PAGE, libc::PROT_READ | libc::PROT_WRITE).expect("memory");
+        let mut region =
+            Region::anonymous(8 * page_size(), libc::PROT_READ | libc::PROT_WRITE).expect("memory");
         region.small_pages();
-        assert_eq!(region.start() as usize % HUGE, 0);
+        assert_eq!(region.start() as usize % huge_page(), 0);
         if region.resident(8).expect("mincore") > 0 {
             eprintln!("skipped: mincore(2) is not reliable here");
             return;
         }
-        region.write(3 * PAGE, 7);
-        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(1), 7));
+        region.write(3 * page_size(), 7);
+        assert_eq!((region.resident(8), region.read(3 * page_size())), (Ok(1), 7));
         region.discard().expect("given back");
-        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(0), 0));
+        assert_eq!((region.resident(8), region.read(3 * page_size())), (Ok(0), 0));
     }
 
     #[test]
     fn a_file_is_filled_to_its_end() {
-        let file = file_of(17 * PAGE).expect("a file");
-        assert_eq!(file.metadata().expect("its length").len(), 17 * PAGE as u64);
-        let region = Region::of_file(&file, 17 * PAGE, libc::PROT_READ, libc::MAP_SHARED).expect("mapped");
-        assert_eq!((region.read(0), region.read(17 * PAGE - 1)), (FILLING, FILLING));
+        let file = file_of(17 * page_size()).expect("a file");
+        assert_eq!(file.metadata().expect("its length").len(), 17 * page_size() as u64);
+        let region =
+            Region::of_file(&file, 17 * page_size(), libc::PROT_READ, libc::MAP_SHARED).expect("mapped");
+        assert_eq!((region.read(0), region.read(17 * page_size() - 1)), (FILLING, FILLING));
     }
 }

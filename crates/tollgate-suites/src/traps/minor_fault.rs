@@ -1,5 +1,5 @@
+use super::handler::TRAP;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
-use super::{handler::TRAP, memory::PAGE};
 use crate::prelude::*;
 
 /// Limit for a batch: 4 MiB.
@@ -22,8 +22,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         if Page::try_from(params)? == Page::Small {
             return small(timed);
         }
-        let touched = Touched::new(touched::huge(MOST_HUGE)?, HUGE, HUGE / PAGE, Counting::Faults);
-        touched.instance(timed, 1, touched::aligned(HUGE))
+        let touched =
+            Touched::new(touched::huge(MOST_HUGE)?, huge_page(), huge_page() / page_size(), Counting::Faults);
+        touched.instance(timed, 1, touched::aligned(huge_page()))
     }),
     ..TRAP
 };
@@ -34,6 +35,6 @@ words! {
 
 pub(super) fn small(timed: Timed) -> Result<Instance> {
     // The kernel's fault count is enough; residency need not be checked.
-    let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
-    touched.instance(timed, 1, touched::aligned(PAGE))
+    let touched = Touched::new(touched::small(MOST_SMALL)?, page_size(), 0, Counting::Faults);
+    touched.instance(timed, 1, touched::aligned(page_size()))
 }

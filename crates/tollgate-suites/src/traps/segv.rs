@@ -1,7 +1,7 @@
 //! A store to a read-only page (lmbench, lat_sig prot).
 
 use super::handler::{Handled, TRAP, handler, tried};
-use super::memory::{PAGE, Region};
+use super::memory::Region;
 use super::touched::{self, SMALL};
 use crate::prelude::*;
 
@@ -32,7 +32,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, params, _| {
         let around = ReadOnly::new(timed, Repair::try_from(params)? == Repair::Mprotect)?;
         // SAFETY: before each batch the hooks set word 0 to the start of their region, which has a page for each store.
-        let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
+        let timed =
+            unsafe { Loop::new(timed, [0; 7], None, touched::aligned(page_size())) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
     }),
     ..TRAP
@@ -65,7 +66,7 @@ impl BatchHooks for ReadOnly {
         self.stores = iterations as usize;
         self.region.protect(libc::PROT_READ | libc::PROT_WRITE)?;
         for page in 0..self.stores {
-            self.region.write(page * PAGE, 0);
+            self.region.write(page * page_size(), 0);
         }
         self.region.protect(libc::PROT_READ)?;
         context.words[0] = self.region.start();
@@ -74,7 +75,7 @@ impl BatchHooks for ReadOnly {
 
     fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         let signals = self.handled.remove();
-        let stored = (0..self.stores).filter(|page| self.region.read(page * PAGE) == 1).count();
+        let stored = (0..self.stores).filter(|page| self.region.read(page * page_size()) == 1).count();
         let wanted = if self.repairs { self.stores } else { 0 };
         if stored == wanted {
             Ok(Some(signals))

@@ -2,7 +2,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::handler::{Handled, SIGNALS, tried};
-use super::memory::{PAGE, Region};
+use super::memory::Region;
 use crate::prelude::*;
 
 timed_loop! {
@@ -67,10 +67,10 @@ const MAGIC: u32 = 0x4650_5853;
 const LEGACY: usize = 512;
 
 /// The offset of the copy in its region. Below it is the stack of the call, which a signal would need.
-const COPY: usize = 8 * PAGE;
+const COPY: usize = 32 << 10;
 /// The offset of the state's copy: XRSTOR needs it aligned to 64.
 const COPY_OF_STATE: usize = COPY + 512;
-const LENGTH: usize = 16 * PAGE;
+const LENGTH: usize = 64 << 10;
 
 /// The destination of `capture`, a signal handler.
 static DESTINATION: AtomicUsize = AtomicUsize::new(0);

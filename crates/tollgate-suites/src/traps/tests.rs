@@ -2,7 +2,7 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
 use super::touched::{self, Counting, Touched};
-use super::{SUITE, handler::Action, memory::PAGE};
+use super::{SUITE, handler::Action};
 use crate::prelude::*;
 use crate::processes::raw::tests::{comes_to_threads, threads};
 use crate::testing::{patiently, ready as ready_or_skipped};
@@ -172,7 +172,7 @@ fn first_touches_are_as_many_faults_as_pages() {
 fn pages_that_are_not_touched_have_no_estimate() {
     let _alone = alone();
     for counting in [Counting::Faults, Counting::Pages] {
-        let touched = Touched::new(touched::small(8).expect("memory"), PAGE, 0, counting);
+        let touched = Touched::new(touched::small(8).expect("memory"), page_size(), 0, counting);
         let refused = touched.instance(Timed::once("", EMPTY), 1, checks::any).err();
         assert!(matches!(refused, Some(Refusal::Skip(_))), "{refused:?}");
     }

@@ -2,7 +2,7 @@
 
 use tollgate_engine::cpu::minor_faults;
 
-use super::memory::{FILLING, PAGE, Region};
+use super::memory::{FILLING, Region};
 use crate::prelude::*;
 
 timed_loop! {
@@ -84,7 +84,8 @@ impl Touched {
             self.region.write(0, 1);
             let made = self.region.resident(usize::MAX)?;
             if made != self.made {
-                let why = if self.stride == HUGE { "no huge pages here" } else { "no small pages here" };
+                let why =
+                    if self.stride == huge_page() { "no huge pages here" } else { "no small pages here" };
                 return Err(skip!(
                     "{why}: one touch makes {made} times 4 KiB resident instead of {}",
                     self.made
@@ -196,13 +197,13 @@ pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Sen
 }
 
 pub(super) fn small(pages: usize) -> Result<Region> {
-    let region = Region::anonymous(pages * PAGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    let region = Region::anonymous(pages * page_size(), libc::PROT_READ | libc::PROT_WRITE)?;
     region.small_pages();
     Ok(region)
 }
 
 pub(super) fn huge(pages: usize) -> Result<Region> {
-    let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    let region = Region::anonymous(pages * huge_page(), libc::PROT_READ | libc::PROT_WRITE)?;
     region.advise(libc::MADV_HUGEPAGE).or_refused("madvise(MADV_HUGEPAGE) is refused")?;
     Ok(region)
 }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{io, mem, sync::Arc, sync::mpsc};
 
 use super::handler::{TRAP, tried};
-use super::memory::{FILLING, PAGE, Region, filled};
+use super::memory::{FILLING, Region, filled};
 use super::touched;
 use crate::descriptor::owned;
 use crate::prelude::*;
@@ -43,6 +43,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     ..TRAP
 };
+
+const PAGE: usize = 4096;
 
 #[repr(align(4096))]
 struct Source([u8; PAGE]);

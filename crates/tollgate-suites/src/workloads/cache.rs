@@ -6,7 +6,7 @@ use std::{fs::File, io, os::fd::OwnedFd};
 use super::command::on_files;
 use super::{digest::files, fixture::write};
 use crate::files::data_dir::DataDir;
-use crate::files::residency::{PAGE, Residency, Trial, emptied};
+use crate::files::residency::{Residency, Trial, emptied};
 use crate::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Pages {
     /// Finds the call with a new file at this path.
     pub fn new(storage: &Storage, path: &Path) -> Step<Self> {
         let kind = DataDir::at(storage, Heartbeat::default())?.kind();
-        write(path, &[1; PAGE as usize])?;
+        write(path, &vec![1; page_size()])?;
         let file = on_files("open(2)", File::open(path))?;
         on_files("fsync(2)", file.sync_all())?;
         let (trial, stays) = match Trial::make(&file.into(), kind) {
@@ -78,7 +78,7 @@ impl Pages {
         match cache {
             Cache::Warm => {
                 let residency = Residency::by(trial.call, &file, length)?;
-                Ok(residency.resident(0, length)? >= length.div_ceil(PAGE))
+                Ok(residency.resident(0, length)? >= length.div_ceil(page_size() as u64))
             }
             Cache::Cold => emptied(trial.call, &file, length),
         }

@@ -2,7 +2,7 @@
 
 use std::{io, mem, ptr};
 
-use tollgate_arch::{abi::AUDIT_ARCH_32, registers::Registers};
+use tollgate_arch::{abi::AUDIT_ARCH_32, memory::page_size, registers::Registers};
 
 /// The signal of a system call stop (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
@@ -118,8 +118,7 @@ fn registers(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
 
 /// Reads the memory of a process up to the next page, at most the length of `buffer`. Returns the number of bytes.
 pub fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> usize {
-    const PAGE: u64 = 4096;
-    let to_page = (PAGE - address % PAGE) as usize;
+    let to_page = page_size() - address as usize % page_size();
     let length = to_page.min(buffer.len());
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length };
     let remote =

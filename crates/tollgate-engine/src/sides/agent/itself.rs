@@ -1,10 +1,9 @@
+use tollgate_arch::memory::page_size;
 use tollgate_model::text::plainly;
 
 use crate::machine::mapping::Mapping;
 use crate::machine::memory;
 
-/// Bytes of a page (Intel SDM volume 3, 4.5.4).
-pub const PAGE: usize = 4096;
 /// The most pages that are touched at once: 256 MiB.
 const MOST_PAGES: u64 = 1 << 16;
 /// They are at most this fraction of the available memory.
@@ -16,14 +15,15 @@ pub fn used() -> Result<u64, String> {
 
 /// Writes a byte to each of `pages` new pages, in order. They are small if this kernel allows. Fails if they are too many.
 pub fn touch(pages: u64) -> Result<(), String> {
-    let too_many = |what: &str| format!("{pages} pages of {PAGE} bytes are {what}");
+    let page = page_size();
+    let too_many = |what: &str| format!("{pages} pages of {page} bytes are {what}");
     if pages == 0 {
         return Ok(());
     }
     if pages > MOST_PAGES {
         return Err(too_many("more than an agent touches"));
     }
-    let length = pages as usize * PAGE;
+    let length = pages as usize * page;
     if memory::available().is_some_and(|available| length as u64 > available / PART) {
         return Err(too_many("more than an eighth of the available memory"));
     }
@@ -31,7 +31,7 @@ pub fn touch(pages: u64) -> Result<(), String> {
         .map_err(|error| format!("mmap: {}", plainly(&error)))?;
     // SAFETY: the range is the mapping's own. It fails if the kernel has no huge pages, which is fine.
     unsafe { libc::madvise(mapping.address().cast(), length, libc::MADV_NOHUGEPAGE) };
-    for at in (0..length).step_by(PAGE) {
+    for at in (0..length).step_by(page) {
         // SAFETY: within the mapping, which may be written to, and to which nothing else refers.
         unsafe { mapping.address().add(at).write_volatile(1) };
     }
