@@ -8,4 +8,4 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
-pub use chosen::{abi, call, compat, counter, cpuid, registers};
+pub use chosen::{abi, call, compat, counter, cpuid, registers, signal};

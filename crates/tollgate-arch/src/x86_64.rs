@@ -7,3 +7,4 @@ pub mod counter;
 pub mod cpuid;
 pub mod frame;
 pub mod registers;
+pub mod signal;

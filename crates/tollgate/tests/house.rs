@@ -513,7 +513,6 @@ fn instructions_stand_in_the_crate_of_the_architecture() {
         ("tollgate-suites/processes/image.rs", "a program without a C library"),
         ("tollgate-suites/processes/ring.rs", "reads of a line each"),
         ("tollgate-suites/traps/alignment.rs", "the load that is measured, in a trial"),
-        ("tollgate-suites/traps/handler.rs", "the frame of handlers"),
         ("tollgate-suites/traps/invalid_opcode.rs", "the instruction that is measured, in a test"),
         ("tollgate-suites/traps/module_emulation.rs", "the instruction that is measured, in a trial"),
         ("tollgate-suites/traps/opcode.rs", "the instructions that are measured"),

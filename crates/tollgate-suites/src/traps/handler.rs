@@ -3,15 +3,13 @@
 //! A handler belongs to the process and gets its signal from any source. So each one handles only instructions of its
 //! loop; from anywhere else the signal kills, as by default.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::{io, ptr};
 
+use tollgate_arch::signal::{Action, Handler};
 use tollgate_os::signals::{self, Set};
 
 use crate::prelude::*;
-
-/// The signature of a handler with SA_SIGINFO (sigaction(2)).
-pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// Number of signals handled since the last installation. Handlers get no argument of ours, so they use statics.
 pub(super) static SIGNALS: AtomicU64 = AtomicU64::new(0);
@@ -22,44 +20,12 @@ pub(super) static LOOP: AtomicUsize = AtomicUsize::new(0);
 /// Maximum length of the loop in bytes. The longest loop with a handler has less than 128.
 pub(super) const REACH: usize = 256;
 
-/// Offset of the interrupted instruction's address in a ucontext: uc_mcontext begins at 40, and RIP is register number
-/// 16 (arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64).
-pub(super) const RIP: usize = 40 + 16 * 8;
-
-/// Offset of the flags: register number 17.
-pub(super) const EFLAGS: usize = 40 + 17 * 8;
-
-/// Writes a handler in instructions: `handler! { /// doc … name: "instruction", … }`.
-///
-/// In the body `rsi` is the siginfo, `rdx` the ucontext, and `rax` the address of the interrupted instruction; `{rip}`
-/// and `{eflags}` are offsets in the ucontext. The body may change all caller-saved registers.
+/// Writes a handler of a loop's signals in instructions: see [`tollgate_arch::handler!`].
 macro_rules! handler {
-    ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
-        $(#[$doc])*
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name(
-            signal: libc::c_int,
-            info: *mut libc::siginfo_t,
-            context: *mut libc::c_void,
-        ) {
-            core::arch::naked_asm!(
-                "mov rax, [rdx + {rip}]",
-                "mov rcx, rax",
-                "sub rcx, [rip + {loop_begin}]",
-                "cmp rcx, {reach}",
-                "jae {refuse}",
-                $($body,)*
-                "inc qword ptr [rip + {signals}]",
-                "ret",
-                // A body may leave it unused.
-                "/* {eflags} */",
-                rip = const $crate::traps::handler::RIP,
-                eflags = const $crate::traps::handler::EFLAGS,
-                reach = const $crate::traps::handler::REACH,
-                loop_begin = sym $crate::traps::handler::LOOP,
-                signals = sym $crate::traps::handler::SIGNALS,
-                refuse = sym $crate::traps::handler::refuse,
-            )
+    ($($handler:tt)*) => {
+        tollgate_arch::handler! {
+            $crate::traps::handler::LOOP, $crate::traps::handler::REACH, $crate::traps::handler::SIGNALS,
+            $crate::traps::handler::refuse; $($handler)*
         }
     };
 }
@@ -70,56 +36,6 @@ pub(super) extern "C" fn refuse(signal: libc::c_int) {
     // Both are async-signal-safe (signal-safety(7)); the raised signal is pending until the handler returns.
     signals::default(&[signal]);
     signals::raise(signal);
-}
-
-/// The kernel's struct sigaction (arch/x86/include/uapi/asm/signal.h). The C library's call adds a flag to a restored
-/// action; the system call restores it exactly.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Action {
-    pub handler: usize,
-    pub flags: u64,
-    pub restorer: usize,
-    pub mask: u64,
-}
-
-/// x86-64 requires SA_RESTORER for the return from a handler.
-const SA_RESTORER: u64 = 0x0400_0000;
-
-/// rt_sigreturn(2), number 15, to which a handler returns.
-#[unsafe(naked)]
-unsafe extern "C" fn restorer() {
-    core::arch::naked_asm!("mov eax, 15", "syscall")
-}
-
-impl Action {
-    pub fn of(handler: Handler) -> Self {
-        let flags = libc::SA_SIGINFO as u64 | SA_RESTORER;
-        Self { handler: handler as usize, flags, restorer: restorer as *const () as usize, mask: 0 }
-    }
-
-    pub fn now(signal: libc::c_int) -> io::Result<Self> {
-        let mut action = Self::default();
-        // SAFETY: with no new action the call only writes the old one, which is as the kernel defines it.
-        checked(unsafe { rt_sigaction(signal, ptr::null(), &mut action) }).map(|_| action)
-    }
-
-    /// Installs this action.
-    ///
-    /// # Safety
-    /// The action's handler must be sound to run for every source of the signal.
-    pub unsafe fn put(&self, signal: libc::c_int) -> io::Result<()> {
-        // SAFETY: the action is as the kernel defines it; the caller promises a sound handler.
-        checked(unsafe { rt_sigaction(signal, self, ptr::null_mut()) }).map(drop)
-    }
-}
-
-/// # Safety
-/// As rt_sigaction(2).
-unsafe fn rt_sigaction(signal: libc::c_int, new: *const Action, old: *mut Action) -> libc::c_long {
-    const MASK: usize = 8;
-    // SAFETY: the caller's.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, MASK) }
 }
 
 pub(super) struct Handled {

@@ -1,6 +1,8 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
-use super::handler::{Action, TRAP, handler};
+use tollgate_arch::signal::Action;
+
+use super::handler::{TRAP, handler};
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,11 +1,12 @@
 use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
+use super::SUITE;
 use super::touched::{self, Counting, Touched};
-use super::{SUITE, handler::Action};
 use crate::prelude::*;
 use crate::processes::raw::tests::{comes_to_threads, threads};
 use crate::testing::{patiently, ready as ready_or_skipped};
+use tollgate_arch::signal::Action;
 use tollgate_engine::timed::EMPTY;
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
