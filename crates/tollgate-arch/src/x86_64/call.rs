@@ -1,4 +1,4 @@
-//! System calls without the C library. They do not write errno, which signal handlers must not.
+//! System calls by SYSCALL.
 
 use std::arch::asm;
 
@@ -41,11 +41,4 @@ pub unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
         );
     }
     result
-}
-
-/// Lets another thread run (sched_yield(2)).
-#[inline(always)]
-pub fn sched_yield() {
-    // SAFETY: the call takes nothing.
-    unsafe { call(libc::SYS_sched_yield, [0; 4]) };
 }

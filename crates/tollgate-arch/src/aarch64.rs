@@ -1,0 +1,3 @@
+//! arm64.
+
+pub mod call;
