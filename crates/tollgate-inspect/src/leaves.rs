@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use raw_cpuid::native_cpuid::cpuid_count;
+use tollgate_arch::cpuid::cpuid;
 
 /// EAX, EBX, ECX and EDX after one execution.
 pub type Registers = [u32; 4];
@@ -53,7 +53,7 @@ impl FromIterator<((u32, u32), Registers)> for Leaves {
 }
 
 pub(crate) fn execute(leaf: u32, subleaf: u32) -> Registers {
-    let result = cpuid_count(leaf, subleaf);
+    let result = cpuid(leaf, subleaf);
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 

@@ -1,6 +1,5 @@
 //! The ways into the kernel that this environment offers.
 
-use raw_cpuid::CpuId;
 use tollgate_model::{Fact, FactValue};
 
 use crate::ring3::{Attempt, Ring3};
@@ -17,13 +16,11 @@ pub struct Mechanism {
 
 /// Finds all ways on this machine. `seen` has the results of INT with each vector, if that was tried.
 pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
-    let cpuid = CpuId::new();
-    let has_syscall = cpuid.get_extended_processor_and_feature_identifiers();
-    let has_syscall = has_syscall.is_some_and(|bits| bits.has_syscall_sysret());
-    let has_sysenter = cpuid.get_feature_info().is_some_and(|bits| bits.has_sysenter_sysexit());
-    let is_amd = cpuid
-        .get_vendor_info()
-        .is_some_and(|vendor| ["AuthenticAMD", "HygonGenuine"].contains(&vendor.as_str()));
+    let has = |feature: &str| fact(machine, feature).value().and_then(FactValue::as_flag) == Some(true);
+    let (has_syscall, has_sysenter) = (has("cpu.feature.syscall"), has("cpu.feature.sep"));
+    let vendor = fact(machine, "cpu.vendor");
+    let vendor = vendor.value().and_then(FactValue::as_text);
+    let is_amd = vendor.is_some_and(|vendor| ["AuthenticAMD", "HygonGenuine"].contains(&vendor));
     let of_32_bit = |instruction: bool, bit: &str, maker: bool, whose: &str| match fact(machine, "abi.ia32") {
         _ if !maker => Fact::known(false, format!("{whose} processors have none in compatibility mode")),
         _ if !instruction => Fact::known(false, bit),
