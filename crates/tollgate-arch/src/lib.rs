@@ -16,4 +16,4 @@ use aarch64 as chosen;
 use x86_64 as chosen;
 
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{abi, compat, counter, cpuid, registers, signal};
+pub use x86_64::{abi, child, compat, counter, cpuid, registers, rseq, signal};

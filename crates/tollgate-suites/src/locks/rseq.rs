@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 
+use tollgate_arch::rseq::{Library, library};
+
 use crate::prelude::*;
 
 /// struct rseq, its first 32 bytes.
@@ -45,26 +47,14 @@ pub(super) fn area() -> Result<*mut Area> {
 }
 
 fn of_the_library() -> Option<*mut Area> {
-    let (offset, size, base): (*const isize, *const u32, usize);
-    // SAFETY: reads two addresses from the linker, 0 for a library without these symbols, and the thread's own pointer
-    // (System V ABI for x86-64, thread-local storage).
-    unsafe {
-        std::arch::asm!(
-            ".weak __rseq_offset", ".weak __rseq_size",
-            "mov {offset}, [rip + __rseq_offset@GOTPCREL]",
-            "mov {size}, [rip + __rseq_size@GOTPCREL]",
-            "mov {base}, fs:0",
-            offset = out(reg) offset, size = out(reg) size, base = out(reg) base,
-            options(nostack, preserves_flags),
-        );
-    }
+    let Library { offset, size, thread } = library();
     if offset.is_null() || size.is_null() {
         return None;
     }
     // SAFETY: the library defines both with these types (<sys/rseq.h>) and never changes them once a program runs.
     let (offset, size) = unsafe { (*offset, *size) };
     // The size is 0 if registration was refused or disabled (GLIBC_TUNABLES=glibc.pthread.rseq=0).
-    (size > 0).then(|| base.wrapping_add_signed(offset) as *mut Area)
+    (size > 0).then(|| thread.wrapping_add_signed(offset) as *mut Area)
 }
 
 struct Own(Box<Area>);

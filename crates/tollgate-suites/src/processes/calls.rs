@@ -2,7 +2,9 @@
 //! written in instructions. These calls are measured, so fork(2) and waitpid(2) are not those of `tollgate_os`.
 
 use std::ffi::{CStr, c_char};
-use std::{arch::naked_asm, io};
+use std::io;
+
+use tollgate_arch::child::{clone3_and_leave, vfork_and_exec, vfork_and_leave};
 
 pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {
     // SAFETY: the child only exits.
@@ -23,7 +25,7 @@ pub(super) fn vfork() -> io::Result<libc::pid_t> {
 pub(super) fn clone3() -> io::Result<libc::pid_t> {
     let arguments = CloneArguments { exit_signal: libc::SIGCHLD as u64, ..CloneArguments::default() };
     // SAFETY: the arguments are live and have the given size; the child only exits.
-    made(unsafe { clone3_and_leave(&arguments, size_of::<CloneArguments>()) })
+    made(unsafe { clone3_and_leave((&raw const arguments).cast(), size_of::<CloneArguments>()) })
 }
 
 /// Starts a program by fork(3) and execve(2), as a shell does.
@@ -106,62 +108,6 @@ struct CloneArguments {
     stack: u64,
     stack_size: u64,
     tls: u64,
-}
-
-/// Writes a system call whose child calls exit_group (231) at once.
-macro_rules! leaving_child {
-    ($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*): $number:literal) => {
-        $(#[$doc])*
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name($($argument: $type),*) -> i64 {
-            naked_asm!(
-                $number, "syscall", "test rax, rax", "jz 2f", "ret",
-                "2:", "xor edi, edi", "mov eax, 231", "syscall",
-            )
-        }
-    };
-}
-
-leaving_child! {
-    /// vfork. The child shares our stack until it exits and does not touch it: it neither pushes nor calls.
-    ///
-    /// # Safety
-    /// The caller must wait for the child.
-    vfork_and_leave(): "mov eax, 58"
-}
-
-leaving_child! {
-    /// clone3.
-    ///
-    /// # Safety
-    /// `arguments` must point to `size` bytes of arguments without shared memory.
-    clone3_and_leave(arguments: *const CloneArguments, size: usize): "mov eax, 435"
-}
-
-/// vfork; the child calls execve (59), and on failure exit_group with the error number.
-///
-/// # Safety
-/// `path` must be a C string, the others must end in a null pointer.
-#[unsafe(naked)]
-unsafe extern "C" fn vfork_and_exec(
-    path: *const c_char,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> i64 {
-    naked_asm!(
-        "mov eax, 58",
-        "syscall",
-        "test rax, rax",
-        "jz 2f",
-        "ret",
-        "2:",
-        "mov eax, 59",
-        "syscall",
-        "neg eax",
-        "mov edi, eax",
-        "mov eax, 231",
-        "syscall",
-    )
 }
 
 #[cfg(test)]
