@@ -22,6 +22,8 @@ pub use tollgate_model::text::plainly;
 pub enum Failure {
     /// Wrong usage or input, or something that could not be written: one sentence. Exit status 2.
     Input(String),
+    /// A command or a build of the user failed: one sentence. Exit status 2.
+    Failed(String),
     /// The verb is done, and the condition of --fail-on is met. Exit status 1.
     Condition(String),
     /// The verb is done, but too little was decided to say whether the condition of --fail-on is met. Exit status 3.
@@ -91,7 +93,7 @@ pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     let (status, signal) = match outcome {
         Ok(()) | Err(Failure::ClosedPipe) => (ExitCode::SUCCESS, None),
         Err(Failure::Condition(sentence)) => (said(&sentence, 1), None),
-        Err(Failure::Input(sentence)) => (said(&sentence, 2), None),
+        Err(Failure::Input(sentence) | Failure::Failed(sentence)) => (said(&sentence, 2), None),
         Err(Failure::Undecided(sentence)) => (said(&sentence, 3), None),
         Err(Failure::NotKept(sentence)) => (said(&sentence, 4), None),
         Err(Failure::Status(status)) => (ExitCode::from(status), None),

@@ -270,6 +270,33 @@ fn programs_of_cargo_are_linked_with_their_functions_in_other_orders() {
     let program = |build: &Path, layout: &str| {
         fs::read(build.join(layout).join("target/release/tool")).expect("a program")
     };
+    // A copy of a program is one, and a script is none.
+    let copied = |command: &str| {
+        let build = "cargo build --release --quiet && mkdir -p bin && cp target/release/tool bin/ && printf '#!/bin/sh\\n' > bin/script && chmod +x bin/script";
+        let words = [
+            "--rev",
+            "main",
+            "--build",
+            build,
+            "-r16",
+            "-w0",
+            "--no-trace",
+            "-N",
+            "--format",
+            "json",
+            command,
+        ];
+        let output = repository.versus(&words);
+        assert!(output.status.success(), "{output:?}");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (
+            said["comparison"]["rows"][0]["layouts"].clone(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    assert_eq!(copied("{dir}/bin/tool").0, 8);
+    let (layouts, said) = copied("{dir}/bin/script");
+    assert!(layouts.is_null() && said.contains("names no program that Cargo linked"), "{said}");
     for build in &builds {
         let layouts: std::collections::BTreeSet<Vec<u8>> =
             (1..=6).map(|layout| program(build, &format!(".tollgate-layouts/{layout}"))).collect();
@@ -338,16 +365,34 @@ fn the_first_commit_that_changed_a_command_is_found_and_the_log_is_resumed() {
     };
     let steps = found();
     let text = fs::read_to_string(&log).expect("a log");
-    assert!((2..=4).contains(&steps) && text.lines().count() == steps, "{text}");
-    assert!(text.lines().all(|line| line.starts_with("git bisect ")), "{text}");
+    assert!((2..=4).contains(&steps) && text.lines().count() == 2 + steps, "{text}");
+    repository.git(&["bisect", "replay", &log]);
+    repository.git(&["bisect", "reset"]);
     // The first judgement again, and what is left.
-    fs::write(&log, text.lines().next().expect("a line").to_owned() + "\n").expect("written");
+    let begin: Vec<&str> = text.lines().take(3).collect();
+    fs::write(&log, begin.join("\n")).expect("written");
     assert_eq!(found(), steps);
     let refused = |words: &[&str]| repository.refusal(&[words, &["--build", BUILD, TOOL]].concat());
+    let other = repository.home.path().join("other").display().to_string();
+    let five = repository.git(&["rev-parse", "main~1"]);
+    let contradicts = format!("git bisect good {five}\ngit bisect bad {changed}\n");
+    for (text, said) in [
+        (&*contradicts, "as good; name another file"),
+        ("git bisect bad good\n", "as good; name another file"),
+        ("git bisect start 'main' 'main~1'\n", "is of another search"),
+        ("git bisect bad nothing\n", "is of another search"),
+        ("git bisect 'bad\n", "is of another search"),
+    ] {
+        fs::write(&other, text).expect("written");
+        let sentence =
+            repository.refusal(&["--bisect", "good", "main", "--bisect-log", &other, "--build", BUILD, TOOL]);
+        assert!(sentence.contains(said), "{text}: {sentence}");
+    }
     for (words, said) in [
         (&["--bisect", "main", "good"][..], "give them in the other order"),
         (&["--bisect", "good", "nothing"], "there is no such revision"),
-        (&["--bisect", "good", "changed~1", "--bisect-log", &log], "belongs to another search"),
+        (&["--bisect", "good", "changed~1", "--bisect-log", &log], "line 1 is of another search"),
+        (&["--bisect", "good", "good"], "both ends are one commit"),
         (&["--bisect", "good", "main", "--rev", "main"], "cannot be used with"),
         (&["--bisect", "good", "changed~4"], "both ends execute equal files"),
     ] {

@@ -62,6 +62,11 @@ pub fn execute(args: &VersusArgs) -> Result<(), Failure> {
             "--bisect: the good commit ({good}) is not an ancestor of the bad one ({bad}){advice}"
         )));
     }
+    if good.id == bad.id {
+        return Err(Failure::input(
+            "--bisect: both ends are one commit; name a good one and a later bad one",
+        ));
+    }
     let mut search = Search {
         args,
         is_quiet,
@@ -149,7 +154,8 @@ impl Ends {
     fn shown(&self, figure: f64) -> String {
         match self.by {
             By::Counts(_) => format!("{} instructions", figures::thousands(&format!("{figure:.0}"))),
-            By::Time => format!("{} × the time of {}", figures::ratio(figure), self.good.short()),
+            By::Time if figure == 1.0 => "taken as 1".to_owned(),
+            By::Time => format!("{} × its time", figures::ratio(figure)),
         }
     }
 
@@ -221,7 +227,7 @@ impl Search<'_> {
                 self.say("the ends count the same, so commits are judged by time");
             }
             Ok(None) => return Err(same()),
-            Err(Failure::Input(why)) => self.say(&format!("not by counts: {why}")),
+            Err(Failure::Input(why) | Failure::Failed(why)) => self.say(&format!("not by counts: {why}")),
             Err(other) => return Err(other),
         }
         let found = self.timed(&[good, bad], |interval| !interval.contains(1.0))?.ok_or_else(same)?;
@@ -263,7 +269,8 @@ impl Search<'_> {
     fn judge(&self, ends: &Ends, commit: &Commit) -> Result<Judged, Failure> {
         match self.figure(ends, commit) {
             Ok(judged) => Ok(judged),
-            Err(Failure::Input(why)) => {
+            // Anything else is not the commit's: a full disk, say, would skip the others too.
+            Err(Failure::Failed(why)) => {
                 self.say(&format!("skipped: {why}"));
                 Ok(Judged::Skipped)
             }
@@ -291,16 +298,17 @@ impl Search<'_> {
             let figure = runs.first().and_then(|run| median(run, case));
             return figure
                 .map(judged)
-                .ok_or_else(|| Failure::input(format!("{} has no count", commit.short())));
+                .ok_or_else(|| Failure::Failed(format!("{} has no count", commit.short())));
         }
         let middle = ends.middle();
         let found = self.timed(&[&ends.good, commit], |interval| !interval.contains(middle))?;
         let is_decided = |found: &Timed| found.interval.is_some_and(|interval| !interval.contains(middle));
         match found {
             Some(found) if is_decided(&found) => Ok(judged(found.ratio)),
-            Some(_) => {
-                Err(Failure::input(format!("{}: its time is undecided; give it more --time", commit.short())))
-            }
+            Some(_) => Err(Failure::Failed(format!(
+                "{}: its time is undecided; give it more --time",
+                commit.short()
+            ))),
             None => Ok(Judged::Good(Some(1.0))),
         }
     }
@@ -309,13 +317,13 @@ impl Search<'_> {
         let word = judged.word();
         self.learn(commit, judged);
         self.say(&format!("{word}: {} {}", commit.short(), excerpt(&commit.subject)));
+        self.log(&format!("git bisect {word} {}\n", commit.id))
+    }
+
+    fn log(&self, lines: &str) -> Result<(), Failure> {
         let Some(file) = &self.args.revisions.bisect_log else { return Ok(()) };
-        let line = format!("git bisect {word} {}\n", commit.id);
-        let kept = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(file)
-            .and_then(|mut log| log.write_all(line.as_bytes()));
+        let log = OpenOptions::new().append(true).create(true).open(file);
+        let kept = log.and_then(|mut log| log.write_all(lines.as_bytes()));
         kept.map_err(|why| Failure::input(format!("--bisect-log {}: {}", file.display(), plainly(&why))))
     }
 
@@ -328,36 +336,70 @@ impl Search<'_> {
         }
     }
 
-    /// Learns what an earlier search wrote to the log: lines of `git bisect log`.
+    /// Begins a log, or learns what an earlier search wrote to it: lines of `git bisect log`, and the command as a comment.
     fn resume(&mut self) -> Result<(), Failure> {
-        let Some(file) = self.args.revisions.bisect_log.as_deref().filter(|file| file.exists()) else {
-            return Ok(());
-        };
+        let Some(file) = &self.args.revisions.bisect_log else { return Ok(()) };
         let wrong = |why: String| Failure::input(format!("--bisect-log {}: {why}", file.display()));
-        let text = read_regular(file, MOST_LOG).map_err(|why| wrong(why.to_string()))?;
-        for line in String::from_utf8_lossy(&text).lines() {
-            let Some((word, name)) = line.strip_prefix("git bisect ").and_then(|rest| rest.split_once(' '))
-            else {
+        let end = self.bad.id.clone();
+        let begins = format!("# tollgate: {:?} {:?}", self.args.commands, self.args.revisions.build);
+        let text = match read_regular(file, MOST_LOG) {
+            Ok(text) => String::from_utf8(text).map_err(|_| wrong("it is not text".to_owned()))?,
+            Err(_) if !file.exists() => String::new(),
+            Err(why) => return Err(wrong(why.to_string())),
+        };
+        if text.is_empty() {
+            let ends = format!("git bisect start '{}' '{}'", self.bad.id, self.goods[0].id);
+            return self.log(&format!("{begins}\n{ends}\n"));
+        }
+        if !text.ends_with('\n') {
+            self.log("\n")?;
+        }
+        for (number, line) in (1..).zip(text.lines()) {
+            let other =
+                || wrong(format!("line {number} is of another search: {}; name another file", excerpt(line)));
+            let Some(said) = line.strip_prefix("git bisect ") else {
+                if line.starts_with("# tollgate: ") && line != begins {
+                    return Err(other());
+                }
                 continue;
             };
-            let commit = self.repository.commit(name)?;
-            let judged = match word {
-                "good" if self.repository.is_ancestor(&commit, &self.bad)? => Judged::Good(None),
-                "bad" if self.repository.is_ancestor(&commit, &self.bad)? => Judged::Bad(None),
-                "skip" => Judged::Skipped,
-                _ => {
-                    let of = format!("it belongs to another search: {}", excerpt(line));
-                    return Err(wrong(format!("{of}; name another file")));
+            let words = tollgate_os::words::split(said).map_err(|_| other())?;
+            let commit = |name: &String| self.repository.commit(name).map_err(|_| other());
+            match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+                ["start"] => {}
+                ["start", _, _] => {
+                    let is_one = [commit(&words[1])?.id, commit(&words[2])?.id]
+                        == [end.clone(), self.goods[0].id.clone()];
+                    is_one.then_some(()).ok_or_else(other)?;
                 }
-            };
-            self.learn(&commit, judged);
+                [word @ ("good" | "bad" | "skip"), _] => {
+                    let (commit, is_bad) = (commit(&words[1])?, *word == "bad");
+                    let is_between = self.repository.is_ancestor(&self.goods[0], &commit)?
+                        && self.repository.is_ancestor(&commit, &self.bad)?;
+                    if is_bad && !is_between {
+                        return Err(other());
+                    }
+                    let judged = match *word {
+                        "good" => Judged::Good(None),
+                        "bad" => Judged::Bad(None),
+                        _ => Judged::Skipped,
+                    };
+                    self.learn(&commit, judged);
+                }
+                _ => return Err(other()),
+            }
+        }
+        for good in &self.goods {
+            if self.repository.is_ancestor(&self.bad, good)? {
+                let [good, bad] = [good.short(), self.bad.short()];
+                return Err(wrong(format!(
+                    "it has {bad} as bad, and the later {good} as good; name another file"
+                )));
+            }
         }
         if !self.steps.is_empty() {
-            self.say(&format!(
-                "{} known from {}",
-                figures::count(self.steps.len(), "commit", "commits"),
-                file.display()
-            ));
+            let known = figures::count(self.steps.len(), "commit", "commits");
+            self.say(&format!("{known} known from {}", file.display()));
         }
         Ok(())
     }
@@ -400,9 +442,8 @@ impl Search<'_> {
                 steps: self.steps.iter().map(Step::record).collect(),
             })?;
         } else {
-            let shown = |figure: Option<f64>| {
-                figure.map_or("known from the log".to_owned(), |figure| ends.shown(figure))
-            };
+            let shown =
+                |figure: Option<f64>| figure.map_or("not measured".to_owned(), |figure| ends.shown(figure));
             let mut text = format!(
                 "{} is the first bad commit: {}\n  {}\n",
                 self.bad.id,
@@ -417,7 +458,11 @@ impl Search<'_> {
                     shown(*figure)
                 );
             }
-            text += &format!("  {} commits judged, {}\n", self.steps.len(), ends.change());
+            text += &format!(
+                "  {} judged, {}\n",
+                figures::count(self.steps.len(), "commit", "commits"),
+                ends.change()
+            );
             out::print(&text)?;
         }
         if open.is_empty() {

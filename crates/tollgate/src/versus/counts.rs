@@ -52,7 +52,7 @@ pub fn check(args: &VersusArgs) -> Result<(), Failure> {
 /// A signal.
 pub fn count(args: &VersusArgs, revisions: Option<&Revisions>) -> Result<Counts, Failure> {
     match counted(args, revisions) {
-        Err(Failure::Input(why)) => {
+        Err(Failure::Input(why) | Failure::Failed(why)) => {
             say::say(&format!("not counted: {why}"));
             Ok(Counts::default())
         }

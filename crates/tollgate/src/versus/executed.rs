@@ -26,7 +26,7 @@ pub fn failed(error: NotCompared) -> Failure {
     match error {
         NotCompared::Failed { sentence, said } => {
             say::warn(&clean_lines(&said));
-            Failure::input(sentence)
+            Failure::Failed(sentence)
         }
         NotCompared::Run(BenchError::Interrupted(signal)) => Failure::Interrupted(signal),
         NotCompared::Run(error) => {

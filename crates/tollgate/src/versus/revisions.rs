@@ -155,6 +155,7 @@ impl Revisions {
             self.builder.build(&self.repository, &self.trees[at], seed, &mut self.recipe, args, &progress);
         built.map_err(|failure| match failure {
             Failure::Input(sentence) => Failure::input(format!("{}: {sentence}", excerpt(name))),
+            Failure::Failed(sentence) => Failure::Failed(format!("{}: {sentence}", excerpt(name))),
             other => other,
         })
     }
@@ -167,7 +168,7 @@ impl Revisions {
     pub fn lay_out(&mut self, args: &VersusArgs, number: Option<usize>) -> Result<usize, Failure> {
         let number = number.unwrap_or_else(|| builds::asked(args));
         let found = match self.recipe.as_ref().map(|recipe| &recipe.layouts) {
-            Some(Layouts::Linked(_)) => (0..self.sides.len()).map(|at| self.linked(at)).collect(),
+            Some(Layouts::Linked(_)) => (0..self.sides.len()).map(|at| self.linked(args, at)).collect(),
             Some(Layouts::Seeded) => self.seeded(args, number).map(Ok)?,
             Some(Layouts::One) | None => return Ok(1),
         };
@@ -189,11 +190,14 @@ impl Revisions {
         Ok(least)
     }
 
-    fn linked(&self, at: usize) -> Result<Vec<PathBuf>, String> {
+    fn linked(&self, args: &VersusArgs, at: usize) -> Result<Vec<PathBuf>, String> {
         let (directory, source) = (&self.sides[at].directory, self.builder.source());
         match self.benches.get(at) {
             Some(bench) => layouts::of_bench(directory, &source, bench),
-            None => layouts::of_build(directory, &source),
+            None => {
+                let named = equal::named(args.commands.first().map_or("", String::as_str));
+                layouts::of_build(directory, &source, named.as_ref())
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use super::git::{Repository, Tree};
 use super::layouts::{self, SEED};
 use crate::args::versus::VersusArgs;
 use crate::failure::Failure;
+use crate::say;
 use crate::versus::counted;
 use crate::versus::executed::failed;
 
@@ -39,8 +40,24 @@ const SHOWN: usize = 2000;
 /// Tools whose version a build depends on, and what prints it.
 const TOOLS: [&str; 4] = ["rustc -vV", "cargo -V", "go version", "cc --version"];
 /// Beginnings of variables that a build depends on.
-const VARIABLES: [&str; 10] =
-    ["RUST", "CARGO", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CC", "CXX", "GO", "MAKE"];
+const VARIABLES: [&str; 14] = [
+    "RUST",
+    "CARGO",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "LD",
+    "CC",
+    "CXX",
+    "AR",
+    "GO",
+    "MAKE",
+    "PKG_CONFIG",
+    "PATH",
+];
+/// More of a configuration file of Cargo is not read.
+const MOST_CONFIGURATION: u64 = 1 << 20;
 
 /// How a tree is built.
 pub struct Recipe {
@@ -90,6 +107,12 @@ impl Recipe {
         let layouts = match asked(args) {
             _ if line.contains(SEED) => Layouts::Seeded,
             1 => Layouts::One,
+            _ if is_cargo && has_wrapper(source) => {
+                say::say(
+                    "one layout of each: the configuration has a wrapper of rustc for packages of the workspace",
+                );
+                Layouts::One
+            }
             number if is_cargo && args.revisions.layouts.is_some() => Layouts::Linked([number; 2]),
             number if is_cargo => Layouts::Linked([number, layouts::MOST]),
             number if args.revisions.layouts.is_some() => {
@@ -320,6 +343,11 @@ fn identity(tree: &Tree, recipe: &Recipe, line: &str, source: &Path) -> Result<S
         text += &format!("{tool}: {}\n", said.unwrap_or_default());
     }
     interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
+    for file in configurations(source) {
+        if let Ok(configuration) = read_regular(&file, MOST_CONFIGURATION) {
+            text += &format!("{}\n{}\n", file.display(), String::from_utf8_lossy(&configuration));
+        }
+    }
     let mut variables: Vec<_> = std::env::vars_os().collect();
     variables.sort();
     for (name, value) in variables {
@@ -328,6 +356,22 @@ fn identity(tree: &Tree, recipe: &Recipe, line: &str, source: &Path) -> Result<S
         }
     }
     Ok(text)
+}
+
+/// Files outside the source that configure Cargo (The Cargo Book, "Configuration"): those above it, and that of the user.
+fn configurations(source: &Path) -> Vec<PathBuf> {
+    let home = |name: &str, below: &str| Some(PathBuf::from(std::env::var_os(name)?).join(below));
+    let of_user = home("CARGO_HOME", "").or_else(|| home("HOME", ".cargo"));
+    let above = source.ancestors().skip(1).map(|directory| directory.join(".cargo"));
+    let directories = above.chain(of_user);
+    directories.flat_map(|directory| ["config.toml", "config"].map(|name| directory.join(name))).collect()
+}
+
+/// Whether a configuration gives Cargo a wrapper of rustc, in whose place the one for layouts would come.
+fn has_wrapper(source: &Path) -> bool {
+    let files = configurations(&source.join("x")).into_iter();
+    let text = |file: PathBuf| read_regular(&file, MOST_CONFIGURATION).unwrap_or_default();
+    files.map(text).any(|text| String::from_utf8_lossy(&text).contains("rustc-workspace-wrapper"))
 }
 
 fn shell(line: &str) -> Command {

@@ -28,13 +28,7 @@ impl Executed {
     /// The files that a command names by `{dir}/PATH`. `None` if more of the build may have part in it than is known: a directory, a
     /// script, or no program.
     pub fn of_command(directory: &Path, line: &str) -> Option<Self> {
-        let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()$*?[]{}\\=,:".contains(c);
-        let path = |part: &str| {
-            let end = part.find(ends).unwrap_or(part.len());
-            Some(PathBuf::from(part[..end].strip_prefix('/')?))
-        };
-        let named: Option<BTreeSet<PathBuf>> = line.split("{dir}").skip(1).map(path).collect();
-        Self::of_files(directory, named?)
+        Self::of_files(directory, named(line)?)
     }
 
     /// The files of a program of a build.
@@ -65,6 +59,16 @@ impl Executed {
     }
 }
 
+/// The files of a build that a command names by `{dir}/PATH`. `None` if it names the directory alone.
+pub fn named(line: &str) -> Option<BTreeSet<PathBuf>> {
+    let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()$*?[]{}\\=,:".contains(c);
+    let path = |part: &str| {
+        let end = part.find(ends).unwrap_or(part.len());
+        Some(PathBuf::from(part[..end].strip_prefix('/')?))
+    };
+    line.split("{dir}").skip(1).map(path).collect()
+}
+
 /// The numbers of two commands that execute one file with equal arguments, by their words.
 pub fn commands(all: &[Vec<String>]) -> Vec<[usize; 2]> {
     let program = |words: &[String]| programs::find(words.first()?);
@@ -90,7 +94,8 @@ fn begins_as_elf(path: &Path) -> bool {
     open_regular(path).is_ok_and(|mut file| file.read_exact(&mut beginning).is_ok()) && beginning == ELF
 }
 
-fn have_equal_bytes(one: &Path, other: &Path) -> bool {
+/// Whether both are files with equal bytes.
+pub fn have_equal_bytes(one: &Path, other: &Path) -> bool {
     let equal = || {
         let [one, other] = [open_regular(one).ok()?, open_regular(other).ok()?];
         let length = one.metadata().ok()?.len();

@@ -64,7 +64,7 @@ impl Repository {
             .map_err(|why| Failure::input(format!("--rev needs a private directory: {}", plainly(&why))))?;
         let ask = |words: &[&str]| {
             let mut command = Command::new("git");
-            command.arg("rev-parse").args(words);
+            command.arg("rev-parse").args(words).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
             run(&mut command)
         };
         let line = |words: &[&str]| {
@@ -98,7 +98,7 @@ impl Repository {
         command.args(["-c", "core.splitIndex=false"]).args(words);
         command.env("GIT_INDEX_FILE", self.own.path().join("index"));
         command.env("GIT_OBJECT_DIRECTORY", self.own.path().join("objects"));
-        command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+        command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.objects));
         command.env("GIT_TERMINAL_PROMPT", "0").env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
         command
     }
@@ -195,8 +195,14 @@ impl Repository {
     /// # Errors
     /// Those of git(1).
     pub fn working_tree(&self) -> Result<Tree, Failure> {
-        // With the user's index git(1) reads only files that changed.
-        if let Err(why) = fs::copy(&self.index, self.own.path().join("index"))
+        // With the user's index git(1) reads only files that changed. A file that was written in the same moment as the index is known by
+        // the index's time (gitformat-index(5); Documentation/technical/racy-git.txt).
+        let own = self.own.path().join("index");
+        let copied = fs::copy(&self.index, &own).and_then(|_| {
+            let written = fs::metadata(&self.index)?.modified()?;
+            fs::File::options().append(true).open(&own)?.set_modified(written)
+        });
+        if let Err(why) = copied
             && why.kind() != std::io::ErrorKind::NotFound
         {
             return Err(Failure::input(format!("{}: {}", self.index.display(), plainly(&why))));
@@ -232,6 +238,16 @@ impl Repository {
         fs::write(&file, text).map_err(|why| Failure::input(plainly(&why).to_string()))?;
         self.expect(&["hash-object", "--no-filters", "--", &file.display().to_string()])
     }
+}
+
+/// A path in a list whose separator it may have (git(1), GIT_ALTERNATE_OBJECT_DIRECTORIES): quoted like a string of C.
+fn quoted(path: &Path) -> String {
+    let byte = |byte: &u8| match byte {
+        b'"' | b'\\' => format!("\\{}", *byte as char),
+        b' '..=b'~' => (*byte as char).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("\"{}\"", path.as_os_str().as_encoded_bytes().iter().map(byte).collect::<String>())
 }
 
 /// Its output without the newline at its end, as an error if it failed.

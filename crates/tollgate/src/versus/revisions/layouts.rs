@@ -4,14 +4,18 @@
 //! Cargo's programs are linked again by LLD, from the same objects. Go's linker, and that of any other build, takes a seed by
 //! the build command.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tollgate_model::stats::FEWEST_LAYOUTS;
 use tollgate_model::text::{excerpt, plainly};
 use tollgate_os::paths::read_regular;
+
+use super::equal::have_equal_bytes;
 
 /// The layouts of each side, if the user gives no number.
 pub const USUAL: usize = 8;
@@ -25,24 +29,30 @@ const DIRECTORY: &str = ".tollgate-layouts";
 const WRAPPER: &str = "rustc";
 const LINKER: &str = "link";
 const PROGRAMS: &str = "programs";
-const WHY: &str = "why";
 const MOST_TEXT: u64 = 1 << 20;
 
-/// Cargo executes this in place of rustc for packages of the workspace. It has rustc link the programs by the other script.
+/// Cargo executes this in place of rustc for packages of the workspace, before a wrapper of the user's. It has rustc link the programs
+/// by the other script.
 const WRAPPER_SCRIPT: &str = r#"#!/bin/sh
 eval "is_meant=\$$TOLLGATE_LAYOUTS_OF"
-[ -n "$is_meant" ] || exec "$@"
-linker=cc
+[ -n "$is_meant" ] || exec ${TOLLGATE_WRAPPED:+"$TOLLGATE_WRAPPED"} "$@"
+linker=cc previous=''
 for word; do
-    case $word in linker=* | -Clinker=*) linker=${word#*linker=} ;; esac
+    case $previous$word in
+    -Clinker=* | --codegenlinker=* | --codegen=linker=*) linker=${word#*linker=} ;;
+    esac
+    case $word in -Clinker=*) linker=${word#*linker=} ;; esac
+    previous=''
+    case $word in -C | --codegen) previous=$word ;; esac
 done
 # rustc concludes from the name of a linker what it is.
 mkdir -p "$TOLLGATE_LAYOUTS/linkers"
 ln -sf ../link "$TOLLGATE_LAYOUTS/linkers/${linker##*/}"
-TOLLGATE_LINKER=$linker exec "$@" -C "linker=$TOLLGATE_LAYOUTS/linkers/${linker##*/}"
+TOLLGATE_LINKER=$linker exec ${TOLLGATE_WRAPPED:+"$TOLLGATE_WRAPPED"} "$@" -C "linker=$TOLLGATE_LAYOUTS/linkers/${linker##*/}"
 "#;
 
-/// Links as asked, then with the functions in other orders.
+/// Links as asked, then with the functions in other orders: the least number in any case, and more of them as long as they take less
+/// than 20 s and 256 MiB.
 const LINKER_SCRIPT: &str = r#"#!/bin/sh
 "$TOLLGATE_LINKER" "$@" || exit
 output='' previous=''
@@ -50,9 +60,11 @@ for word; do
     [ "$previous" != -o ] || output=$word
     previous=$word
 done
-began=$(date +%s) seed=0
+size=$(wc -c <"$output") began=$(date +%s) seed=0
 while [ $seed -lt "$TOLLGATE_LAYOUTS_MOST" ]; do
-    [ $seed -lt "$TOLLGATE_LAYOUTS_LEAST" ] || [ $(($(date +%s) - began)) -lt 20 ] || break
+    if [ $seed -ge "$TOLLGATE_LAYOUTS_LEAST" ]; then
+        [ $(($(date +%s) - began)) -lt 20 ] && [ $((size * seed)) -lt 268435456 ] || break
+    fi
     previous=''
     for word; do
         shift
@@ -60,7 +72,7 @@ while [ $seed -lt "$TOLLGATE_LAYOUTS_MOST" ]; do
         set -- "$@" "$word"
         previous=$word
     done
-    "$TOLLGATE_LINKER" "$@" "-Wl,--shuffle-sections=.text*=$((seed + 1))" 2>"$TOLLGATE_LAYOUTS/why" || break
+    "$TOLLGATE_LINKER" "$@" "-Wl,--shuffle-sections=.text*=$((seed + 1))" 2>"$output.layout-why" || break
     seed=$((seed + 1))
 done
 printf '%s %s\n' $seed "$output" >>"$TOLLGATE_LAYOUTS/programs"
@@ -87,6 +99,9 @@ pub fn link(
         .env("TOLLGATE_LAYOUTS_LEAST", least.to_string())
         .env("TOLLGATE_LAYOUTS_MOST", most.to_string())
         .env("TOLLGATE_LAYOUTS", directory);
+    if let Some(wrapper) = std::env::var_os("RUSTC_WORKSPACE_WRAPPER").filter(|wrapper| !wrapper.is_empty()) {
+        command.env("TOLLGATE_WRAPPED", wrapper);
+    }
     Ok(())
 }
 
@@ -98,32 +113,42 @@ struct Linked {
 }
 
 impl Linked {
-    fn layout(&self, number: usize) -> PathBuf {
+    fn beside(&self, what: impl std::fmt::Display) -> PathBuf {
         let mut path = self.program.clone().into_os_string();
-        path.push(format!(".layout-{number}"));
+        path.push(format!(".layout-{what}"));
         path.into()
+    }
+
+    /// Why it has too few layouts for an interval, if so.
+    fn why_few(&self, build: &Path) -> Result<(), String> {
+        if self.number >= FEWEST_LAYOUTS {
+            return Ok(());
+        }
+        let said = read_regular(&build.join(self.beside("why")), MOST_TEXT).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("the disk may be full");
+        let number = self.number;
+        Err(format!(
+            "{} was linked with its functions in {number} other orders, and {FEWEST_LAYOUTS} are needed: {}",
+            self.program.display(),
+            excerpt(said)
+        ))
     }
 }
 
 /// The programs that [`link`] linked, built in `source` and now in `build`.
 fn linked(build: &Path, source: &Path) -> Result<Vec<Linked>, String> {
-    let text = |name: &str| read_regular(&build.join(DIRECTORY).join(name), MOST_TEXT).unwrap_or_default();
-    let programs = String::from_utf8_lossy(&text(PROGRAMS)).into_owned();
+    let text = read_regular(&build.join(DIRECTORY).join(PROGRAMS), MOST_TEXT).unwrap_or_default();
     let program = |line: &str| {
         let (number, path) = line.split_once(' ')?;
         let program = Path::new(path).strip_prefix(source).ok()?.to_owned();
         Some(Linked { program, number: number.parse().ok()? })
     };
-    let linked: Vec<Linked> = programs.lines().filter_map(program).collect();
-    match linked.iter().map(|linked| linked.number).min() {
-        Some(1..) => Ok(linked),
-        Some(0) => {
-            let said = String::from_utf8_lossy(&text(WHY)).into_owned();
-            let said = said.lines().last().unwrap_or_default();
-            Err(format!("its linker takes no --shuffle-sections, which LLD has: {}", excerpt(said)))
-        }
-        None => Err("Cargo linked no program by the script that orders its functions".to_owned()),
+    let linked: Vec<Linked> = String::from_utf8_lossy(&text).lines().filter_map(program).collect();
+    if linked.is_empty() {
+        return Err("Cargo linked no program here by the script that orders its functions".to_owned());
     }
+    Ok(linked)
 }
 
 /// The programs of each layout of a bench, or why there is none.
@@ -132,19 +157,40 @@ pub fn of_bench(build: &Path, source: &Path, bench: &Path) -> Result<Vec<PathBuf
     let bench = bench.strip_prefix(build).unwrap_or(bench);
     let linked = linked.iter().find(|linked| linked.program == bench);
     let linked = linked.ok_or_else(|| format!("Cargo did not link {} anew", bench.display()))?;
-    Ok((1..=linked.number).map(|number| build.join(linked.layout(number))).collect())
+    linked.why_few(build)?;
+    Ok((1..=linked.number).map(|number| build.join(linked.beside(number))).collect())
 }
 
-/// For each layout a directory that has the programs of this layout, and links to everything else of the build.
-pub fn of_build(build: &Path, source: &Path) -> Result<Vec<PathBuf>, String> {
-    let linked = linked(build, source)?;
-    let least = linked.iter().map(|linked| linked.number).min().unwrap_or_default();
+/// For each layout a directory that has the programs of this layout, and links to everything else of the build. With `named`, the files
+/// that a command executes, one of them must be such a program.
+pub fn of_build(
+    build: &Path,
+    source: &Path,
+    named: Option<&BTreeSet<PathBuf>>,
+) -> Result<Vec<PathBuf>, String> {
+    let mut programs = Vec::new();
+    for linked in linked(build, source)? {
+        let names = match named {
+            None => names(build, &linked.program).map_err(|why| plainly(&why).to_string())?,
+            Some(named) => {
+                let is_it =
+                    |name: &&PathBuf| have_equal_bytes(&build.join(name), &build.join(&linked.program));
+                named.iter().filter(is_it).cloned().collect()
+            }
+        };
+        if !names.is_empty() {
+            linked.why_few(build)?;
+            programs.push((linked, names));
+        }
+    }
+    let least = programs.iter().map(|(linked, _)| linked.number).min();
+    let least = least.ok_or("the command names no program that Cargo linked here")?;
     let directory = |number: usize| build.join(DIRECTORY).join(number.to_string());
     for number in 1..=least {
         let layout = directory(number);
-        let made = linked.iter().try_for_each(|linked| {
-            let file = build.join(linked.layout(number));
-            names(build, &linked.program)?.iter().try_for_each(|name| place(build, &layout, name, &file))
+        let made = programs.iter().try_for_each(|(linked, names)| {
+            let file = build.join(linked.beside(number));
+            names.iter().try_for_each(|name| place(build, &layout, name, &file))
         });
         made.map_err(|why| format!("{}: {}", layout.display(), plainly(&why)))?;
     }
