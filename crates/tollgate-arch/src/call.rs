@@ -19,7 +19,7 @@ mod tests {
         assert!(page > 0 && page % 4096 == 0, "{page}");
         // SAFETY: the range was just mapped, and nothing refers to it.
         assert_eq!(unsafe { call(libc::SYS_munmap, [page as u64, 4096, 0, 0]) }, 0);
-        // An offset that is no multiple of a page.
+        // An offset that is not a multiple of a page.
         assert_eq!(memory_of(1), -i64::from(libc::EINVAL));
         // SAFETY: no call has this number.
         assert_eq!(unsafe { call(-1, [0; 4]) }, -i64::from(libc::ENOSYS));

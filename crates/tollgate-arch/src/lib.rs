@@ -1,4 +1,4 @@
-//! What depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. For arm64
+//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. For arm64
 //! there are system calls and sizes of pages: the compiler refuses the rest, and nothing stands in for it.
 
 #[cfg(target_arch = "aarch64")]

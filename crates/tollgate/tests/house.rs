@@ -497,7 +497,7 @@ fn which_side_runs_next_is_decided_in_one_place() {
     assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());
 }
 
-/// What depends on the processor's architecture stands in one crate, so that another architecture is added there. The lab and
+/// All that depends on the processor's architecture stands in one crate, so that another architecture is added there. The lab and
 /// `tollgate-kvm` are about x86 itself.
 #[test]
 fn instructions_stand_in_the_crate_of_the_architecture() {

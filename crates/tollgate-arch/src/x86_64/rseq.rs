@@ -1,4 +1,4 @@
-//! What the C library knows of rseq(2).
+//! Symbols of rseq(2) in the C library.
 
 /// The library's variables of <sys/rseq.h>, null for a library without them, and this thread's pointer, from which the offset counts.
 pub struct Library {

@@ -1,4 +1,4 @@
-//! What is timed. A test disassembles each loop and checks that it has its benchmark's instruction as often as stated, and no other
+//! The code that is timed. A test disassembles each loop and checks that it has its benchmark's instruction as often as stated, and no other
 //! that matters.
 
 use tollgate_arch::frame;
