@@ -107,7 +107,7 @@ mod tests {
         ("compare", "base exit-undecided fail-on"),
         (
             "versus",
-            "bench budget build by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
+            "bench bisect bisect-log budget build by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
         ),
         (
             "versus",
@@ -117,7 +117,8 @@ mod tests {
             "versus",
             "parameter-scan parameter-step-size prepare processor quiet read reference reference-name rev runs setup shell show-output",
         ),
-        ("versus", "stacks timeout until-decided warmup with"),
+        // A build is linked as often as --layouts says, and a guest is started for --counts.
+        ("versus", "counts layouts stacks timeout until-decided warmup with"),
         ("claims", "as-published check processes published quiet time"),
         ("runs.rename", "run"),
         ("runs.delete", "run"),
