@@ -99,10 +99,8 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    let counts = match args.result.counts && interrupted.is_none() {
-        true => counts::count(args, revisions.as_ref())?,
-        false => Counts::default(),
-    };
+    let is_counted = args.result.counts && interrupted.is_none();
+    let counts = if is_counted { counts::count(args, revisions.as_ref())? } else { Counts::default() };
     finish(args, destination.as_ref(), &runs, &counts, &functions, &stacks)?;
     if interrupted.is_some() {
         let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };

@@ -296,10 +296,12 @@ impl Counts {
         } else {
             orders(self.number, other.number) >= ORDERS
         };
-        match suffices {
-            true => Step::More,
-            false if other.least - self.most > self.range() + other.range() => Step::Few,
-            false => Step::Close,
+        if suffices {
+            Step::More
+        } else if other.least - self.most > self.range() + other.range() {
+            Step::Few
+        } else {
+            Step::Close
         }
     }
 

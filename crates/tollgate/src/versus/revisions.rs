@@ -160,8 +160,8 @@ impl Revisions {
         })
     }
 
-    /// Gives each side this many layouts, or as many as there are. `None` asks for those that it has at first. Returns how many each
-    /// has: 1 if it has one program, which is said unless nobody asked for more.
+    /// Gives each side this many layouts, or as many as there are. `None` asks for those that it has at first. Returns how many each has.
+    /// Where programs cannot be linked so, it is 1, and a note says why.
     ///
     /// # Errors
     /// A build that fails; a signal; programs that cannot be linked several times although --layouts asks for it.
@@ -208,10 +208,8 @@ impl Revisions {
             let mut layouts = Vec::new();
             for seed in 1..=number {
                 let directory = self.build(args, at, seed)?;
-                layouts.push(match args.bench.bench {
-                    true => self.named(at, Recipe::bench_of(&directory))?,
-                    false => directory,
-                });
+                let bench = args.bench.bench;
+                layouts.push(if bench { self.named(at, Recipe::bench_of(&directory))? } else { directory });
             }
             found.push(layouts);
         }
