@@ -69,12 +69,40 @@ pub(crate) mod tests {
     use tollgate_model::traced::Ended;
     use tollgate_os::process;
 
-    /// Runs one at a time, since they would disturb each other.
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    /// The tests that have had a program of their own. They run one at a time, since they would disturb each other.
+    static ALONE: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 
-    /// Runs a test in its own process: other tests' threads switch, and their descriptors stay open.
+    /// Set in a program that runs one test.
+    const IS_ALONE: &str = "TOLLGATE_TEST_IS_ALONE";
+
+    /// Runs a test in its own process, which has one thread: other tests' threads switch, and their descriptors stay open.
+    ///
+    /// The process is forked by a program that runs this test alone. In a copy of this program the test could start no thread for
+    /// ever, if another test started one at that moment: the standard library holds a lock then (`stack_overflow::thread_info`).
     pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
-        let _alone = locked(&ALONE);
+        if std::env::var_os(IS_ALONE).is_some() {
+            return in_a_copy(test);
+        }
+        let mut done = locked(&ALONE);
+        let name = std::thread::current().name().expect("a test's thread has its name").to_owned();
+        // The program has run all calls of this test.
+        if done.contains(&name) {
+            return;
+        }
+        let program = std::env::current_exe().expect("this program");
+        let mut alone = std::process::Command::new(program);
+        alone
+            .args([&name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+            .env(IS_ALONE, "");
+        process::bind(&mut alone, || Ok(()));
+        let output = alone.output().expect("this program");
+        let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        eprint!("{failed}");
+        assert!(output.status.success() && said.contains("\ntest result: ok. 1 passed"), "{said}");
+        done.push(name);
+    }
+
+    fn in_a_copy(test: impl FnOnce()) {
         let child = process::fork_bound(|| {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
             if let Err(panic) = &outcome {

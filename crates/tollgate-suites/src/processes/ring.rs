@@ -390,11 +390,13 @@ mod tests {
     fn members_end_with_their_parent() {
         let (mut numbers, sender) =
             raw::pipe().map(|(out, to)| (std::fs::File::from(out), to)).expect("a pipe");
-        in_a_process_of_its_own(|| {
+        let parent = process::fork_bound(|| {
             let ring = ring(2);
             raw::write(sender.as_raw_fd(), &(ring.children.0[0].pid() as u64));
             std::mem::forget(ring);
+            0
         });
+        parent.and_then(|mut parent| parent.wait()).expect("it ends");
         let mut child = [0; 8];
         io::Read::read_exact(&mut numbers, &mut child).expect("a number");
         let child = u64::from_ne_bytes(child) as libc::pid_t;
