@@ -141,11 +141,14 @@ impl Runner for Maps {
     }
 }
 
+/// Many more than other tests of this program make at once.
+const MANY: i32 = 400;
+
 fn many_mappings() -> Result<Vec<Mapping>> {
     let access = |number: i32| if number % 2 == 0 { libc::PROT_READ } else { libc::PROT_NONE };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let mapped = |number| Mapping::aligned(huge_page(), access(number), flags, -1);
-    (0..40).map(mapped).collect::<std::io::Result<_>>().map_err(|error| skip!("no mappings: {error}"))
+    (0..MANY).map(mapped).collect::<std::io::Result<_>>().map_err(|error| skip!("no mappings: {error}"))
 }
 
 fn tried(names: &[&str], plan: &Plan) -> Result<Findings, BenchError> {
@@ -282,7 +285,10 @@ fn a_process_that_is_forked_for_an_instance_holds_nothing_of_the_others() {
             outcome => panic!("{outcome:?}"),
         }
     };
-    // The heap of one may have grown by a mapping more.
+    // Other tests' threads have a stack and a heap each.
     let (alone, beside) = (most(&["faults/mappings"]), most(&["faults/maps", "faults/mappings"]));
-    assert!(alone > 0.0 && beside < alone + 10.0, "{alone} mappings alone, {beside} beside 40 others");
+    assert!(
+        alone > 0.0 && beside < alone + f64::from(MANY / 2),
+        "{alone} mappings alone, {beside} beside {MANY}"
+    );
 }
