@@ -1,6 +1,7 @@
 //! Each runtime that works here starts this test program, in which `inside` answers.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use super::*;
 use crate::cleanup::Cleanup;
 use crate::kinds::gvisor;
 use crate::prepared::Undo;
+use crate::undo;
 
 mod chosen;
 
@@ -123,7 +125,7 @@ struct Started {
 impl Started {
     fn start(prepared: &Prepared) -> Result<Self, String> {
         let mut command = Command::new(&prepared.command[0]);
-        command.args(&prepared.command[1..]).envs(prepared.variables.iter().cloned());
+        command.args(&prepared.command[1..]).envs(prepared.variables.iter().cloned()).process_group(0);
         let begun = Instant::now();
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -245,7 +247,9 @@ fn commander() {
     let _directory = cleanup.promise(&[removed]).unwrap();
     let (prepared, marker) = prepared(&name, &path, &Seccomp::Default).unwrap();
     let _undone = cleanup.promise(&prepared.undo).unwrap();
-    let _started = Started::start(&prepared).unwrap();
+    let started = Started::start(&prepared).unwrap();
+    let pid = started.child.id().cast_signed();
+    let _ended = cleanup.promise(&[Undo::Group { pid, started: undo::started(pid) }]).unwrap();
     println!("commander {marker} {}", path.display());
     loop {
         std::thread::park();
