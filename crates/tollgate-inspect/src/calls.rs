@@ -10,9 +10,10 @@ mod trials;
 
 pub(crate) use trials::{in_a_child, may_count, may_use_io_uring, may_use_userfaultfd};
 
-pub(crate) fn uname() -> [String; 2] {
+/// Release, version and machine of uname(2).
+pub(crate) fn uname() -> [String; 3] {
     let name = rustix::system::uname();
-    [name.release(), name.version()].map(|field| field.to_string_lossy().into_owned())
+    [name.release(), name.version(), name.machine()].map(|field| field.to_string_lossy().into_owned())
 }
 
 /// The values of `sysinfo(2)`, which describe the whole machine: seconds, bytes, and the load average over one minute.

@@ -6,7 +6,7 @@ use tollgate_model::Unknown;
 
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, found};
-use crate::processor::{cpuid, flags};
+use crate::processor::{cpuid, cpuinfo, flags};
 use crate::{firmware, kernel::command_line_text, text::kernel_bool, uname::release_text};
 
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
@@ -51,6 +51,19 @@ pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
 
 pub(crate) fn is_translator(machine: &Machine) -> bool {
     signatures(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
+        || translated_processor(machine).is_some()
+}
+
+/// The processor's name in /proc/cpuinfo, if it is one that only QEMU's translator has, whether CPUID names a hypervisor or not: the
+/// brand of most x86 models under TCG (target/i386/cpu.c), and arm64's `-cpu max`, whose MIDR_EL1 has the implementer 0, reserved for
+/// software, and the part `Q` (target/arm/tcg/cpu64.c).
+fn translated_processor(machine: &Machine) -> Option<String> {
+    let field = |key| cpuinfo(machine, key).ok().map(|found| found.value);
+    let brand = field("model name").filter(|name| name.starts_with("QEMU TCG CPU"));
+    brand.or_else(|| {
+        let identity = field("CPU implementer")? + " " + &field("CPU part")?;
+        (identity == "0x00 0x051").then_some(identity)
+    })
 }
 
 pub(crate) fn kvm_bit(machine: &Machine, bit: u32) -> Option<bool> {
@@ -126,6 +139,9 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     for signature in signatures(machine).map(|found| found.value).unwrap_or_default() {
         let name = by_signature(&signature).unwrap_or(&signature);
         layers.add(name, &format!("CPUID.40000000h {signature:?}"));
+    }
+    if let Some(processor) = translated_processor(machine) {
+        layers.add("QEMU TCG", &format!("/proc/cpuinfo {processor:?}"));
     }
     // Intel TDX module specification: the signature of a trust domain, in EBX, EDX, ECX.
     let domain = cpuid(machine, "CPUID.21h", |leaves| leaves.leaf(0x21, 0));
@@ -296,6 +312,21 @@ mod tests {
         assert_eq!(names(&unnamed), Some(vec!["unnamed".into()]));
         let (_tree, unheard_of) = machine(vec![BIT, hypervisor(0x4000_0000, b"ABCDEFGHIJKL")]);
         assert_eq!(names(&unheard_of), Some(vec!["ABCDEFGHIJKL".into()]));
+    }
+
+    #[test]
+    fn the_translator_is_seen_without_cpuid() {
+        let (tree, x86) = machine(vec![NO_BIT]);
+        write(tree.path(), "proc/cpuinfo", "model name\t: QEMU TCG CPU version 2.5+\n");
+        assert_eq!((names(&x86), is_translator(&x86)), (Some(vec!["QEMU TCG".into()]), true));
+        let tree = tempfile::tempdir().unwrap();
+        for (implementer, part, is) in
+            [("0x00", "0x051", true), ("0x41", "0x051", false), ("0x41", "0xd0c", false)]
+        {
+            let text = format!("processor\t: 0\nCPU implementer\t: {implementer}\nCPU part\t: {part}\n");
+            write(tree.path(), "proc/cpuinfo", &text);
+            assert_eq!(is_translator(&Machine::captured(tree.path())), is, "{text}");
+        }
     }
 
     #[test]

@@ -254,6 +254,7 @@ mod tests {
         for (name, call) in [
             ("kernel.release", "uname(2) release"),
             ("kernel.version", "uname(2) version"),
+            ("cpu.architecture", "uname(2) machine"),
             ("cpu.allowed", "sched_getaffinity(2)"),
             ("vdso.present", "getauxval(3) AT_SYSINFO_EHDR"),
             ("seccomp.mode", "prctl(2) PR_GET_SECCOMP"),

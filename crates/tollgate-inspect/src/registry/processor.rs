@@ -3,10 +3,12 @@ use tollgate_model::Boundary::{
 };
 
 use crate::processor::Version;
-use crate::{processor, topology};
+use crate::{processor, topology, uname};
 
 facts! {
     pub(super) FACTS
+    "cpu.architecture" Of(uname::machine_text) "The kernel's architecture, as uname -m shows it."
+        * "another architecture has other instructions and other ways into the kernel";
     "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID."
         [CompatFastEntry]
         "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";

@@ -14,6 +14,8 @@ pub const MACHINE: &str = "run.machine";
 pub struct KeyFacts {
     /// `kernel.release`.
     pub kernel: Option<String>,
+    /// `cpu.architecture`.
+    pub architecture: Option<String>,
     /// `cpu.vendor`.
     pub cpu_vendor: Option<String>,
     /// `cpu.model`.
@@ -64,6 +66,7 @@ impl KeyFacts {
         let flag = |name| known(facts, name)?.as_flag();
         Self {
             kernel: text("kernel.release"),
+            architecture: text("cpu.architecture"),
             cpu_vendor: text("cpu.vendor"),
             cpu: text("cpu.model"),
             cpu_signature: signature(
