@@ -100,7 +100,7 @@ impl Workplace {
 /// The refusal of an option that no chosen case uses.
 pub fn unneeded(option: &str) -> Failure {
     Failure::input(format!(
-        "{option} applies only to the suites files and workloads; select one of their cases"
+        "{option} applies only to benchmarks that use files; select one, such as those of files and workloads"
     ))
 }
 
