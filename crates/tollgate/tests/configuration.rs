@@ -230,7 +230,7 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
     let executed = home.path().join("executed");
     let path = home.file(
         "tollgate.toml",
-        format!("[environments]\nbase = 'exec:{}'\nniced = 'host:nice=5'\n", evil.display()),
+        format!("[environments]\nbase = 'exec:{}'\nniced = 'host:nice=19'\n", evil.display()),
     );
     let run = |name: &'static str| ["run", "entry/call", "--processes", "1", "--quiet", "--in", name];
     let refused = refusal(&home, &run("base"));
@@ -242,11 +242,11 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
     // Its own name for words and numbers is accepted, also after a label, and reported.
     for name in ["niced", "old=niced"] {
         let (_, said) = said(&home, &run(name));
-        assert!(said.starts_with("tollgate: niced is host:nice=5, by "), "{said}");
+        assert!(said.starts_with("tollgate: niced is host:nice=19, by "), "{said}");
         assert_eq!(after_the_file(&said), ":3\n");
     }
     // The user's meaning has precedence, and needs no report.
-    home.file(USER, "[environments]\nbase = 'host'\nniced = 'host:nice=1'\n");
+    home.file(USER, "[environments]\nbase = 'host'\nniced = 'host:nice=19'\n");
     for name in ["base", "niced"] {
         assert_eq!(said(&home, &run(name)).1, "");
     }
@@ -270,7 +270,7 @@ fn words_that_are_taken_for_kinds_are_no_names() {
     ] {
         for file in ["tollgate.toml", USER] {
             home.file("tollgate.toml", "");
-            home.file(file, format!("[environments]\n{name} = 'host:nice=5'\n"));
+            home.file(file, format!("[environments]\n{name} = 'host:nice=19'\n"));
             let refused = refusal(&home, &["list"]);
             assert!(
                 refused.contains(&format!(":2: {name} would be taken for a kind of environments")),
@@ -284,7 +284,7 @@ fn words_that_are_taken_for_kinds_are_no_names() {
 #[test]
 fn environments_have_names() {
     let home = Home::new();
-    home.file("tollgate.toml", "[environments]\nplain = 'host'\nniced = \"host:nice=5\"\n");
+    home.file("tollgate.toml", "[environments]\nplain = 'host'\nniced = \"host:nice=19\"\n");
     let run = [
         "run",
         "entry/call",

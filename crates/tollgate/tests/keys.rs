@@ -151,7 +151,7 @@ fn a_command_that_does_not_end_is_ended_and_wrong_files_are_named() {
     let ended = home.tollgate(words).assert().failure();
     let said = String::from_utf8_lossy(&ended.get_output().stderr).into_owned();
     let why = "  the command had not ended 5 s after the last key, and was ended: the last keys\n  should quit it\n";
-    assert!(said.ends_with(why), "{said}");
+    assert!(said.contains(why), "{said}");
     assert_eq!(ended.get_output().status.signal(), Some(libc::SIGHUP));
     let empty = home.file("empty", "");
     let refused = |keys: &str| home.refusal(["trace", "--keys", keys, "true"]);

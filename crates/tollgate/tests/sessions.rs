@@ -109,7 +109,7 @@ fn a_directory_gets_a_file_for_each() {
     let home = Home::new();
     let directory = home.path().join("made/here");
     let out = directory.display().to_string();
-    let output = session(&home, &["host", "host:nice=1"], "6", &["--out", &out]);
+    let output = session(&home, &["host", "host:nice=19"], "6", &["--out", &out]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(common::entries(&directory), ["1-host.json", "2-host.json"].map(|name| directory.join(name)));
     assert!(!home.runs().exists(), "nothing is kept beside");
@@ -130,7 +130,7 @@ fn a_directory_gets_a_file_for_each() {
 #[test]
 fn one_environment_is_a_run() {
     let home = Home::new();
-    let output = session(&home, &["host:nice=3"], "1", &["--format=json"]);
+    let output = session(&home, &["host:nice=19"], "1", &["--format=json"]);
     assert!(output.status.success(), "{}", said(&output));
     let run = document(&output);
     assert_eq!(common::row(&run, "entry/syscall")["status"], "measured");
