@@ -135,6 +135,11 @@ impl Promise {
         self.undo_now().into_iter().next().map_or(Ok(()), Err)
     }
 
+    /// Undoes nothing: nothing is left to undo.
+    pub(crate) fn forget(mut self) {
+        self.undo.clear();
+    }
+
     fn undo_now(&mut self) -> Vec<EnvironmentError> {
         undo_all(&mem::take(&mut self.undo))
     }

@@ -69,4 +69,11 @@ pub enum Undo {
         /// The original value.
         value: String,
     },
+    /// Executes a command of the user by sh(1), which switches a state off.
+    Shell {
+        /// One line.
+        command: String,
+        /// Where it is executed.
+        directory: PathBuf,
+    },
 }

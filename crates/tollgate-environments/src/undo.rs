@@ -12,7 +12,7 @@ use tollgate_os::temporary;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Undo;
-use crate::{holders, ram};
+use crate::{holders, ram, switch};
 
 mod cgroup;
 pub(crate) mod group;
@@ -59,6 +59,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 "a process that uses the device in memory does not end (it waits in the kernel)"
             )),
         },
+        Undo::Shell { command, directory } => switch::execute(command, directory, None),
         Undo::Setting { path, value } => write_setting(path, value).map_err(of(path)),
     }
 }

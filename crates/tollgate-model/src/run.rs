@@ -85,6 +85,9 @@ pub struct Part {
     /// The one setting of the machine that differed in this environment's turns. Absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<Knob>,
+    /// The states that were switched on in this environment's turns, and off in those of the base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switched>,
     /// The [command](#versus) that was compared there with others, or the build of [benches](benches.md). Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<Command>>,
@@ -93,7 +96,16 @@ pub struct Part {
 impl Part {
     /// The part of an environment that is alone in its session.
     pub fn alone(id: RunId, environment: String) -> Self {
-        Self { id, environment, place: 0, of: 1, paired: true, knob: None, command: None }
+        Self {
+            id,
+            environment,
+            place: 0,
+            of: 1,
+            paired: true,
+            knob: None,
+            switches: Vec::new(),
+            command: None,
+        }
     }
 }
 
@@ -107,6 +119,18 @@ pub struct Knob {
     pub was: String,
     /// Its value in this environment's turns.
     pub value: String,
+}
+
+/// A state of the machine that two commands set and take back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Switched {
+    /// What the user called it, such as `auditd`.
+    pub name: String,
+    /// The command that switches it on.
+    pub on: String,
+    /// The command that switches it off.
+    pub off: String,
 }
 
 /// The program that wrote a run.
@@ -433,6 +457,14 @@ fn validate_part(part: &Part) -> Result<(), String> {
     plain_within(MAX_SETTING, "session.environment", &part.environment)?;
     if let Some(command) = &part.command {
         command.validate().map_err(|fault| format!("session.command {fault}"))?;
+    }
+    if part.switches.len() > MAX_ENVIRONMENTS as usize {
+        return Err(format!("session.switches has more than {MAX_ENVIRONMENTS}"));
+    }
+    for Switched { name, on, off } in &part.switches {
+        for text in [name, on, off] {
+            plain_within(MAX_SETTING, "session.switches", text)?;
+        }
     }
     let Some(knob) = &part.knob else { return Ok(()) };
     if !knob.path.starts_with('/') {

@@ -326,12 +326,21 @@ pub(crate) fn in_short_of(command: &Command) -> String {
 /// An environment as the user named it, with the setting that differed there.
 pub fn environment(part: &Part) -> String {
     let name = &part.environment;
+    if let Some(switches) = switches(part) {
+        return format!("{name}, {switches}");
+    }
     match &part.knob {
         Some(knob) if !name.contains(&knob.path) => {
             format!("{name}, {}={}", in_short(&knob.path), knob.value)
         }
         _ => name.clone(),
     }
+}
+
+/// The names of the states that were on there.
+pub(crate) fn switches(part: &Part) -> Option<String> {
+    let names: Vec<&str> = part.switches.iter().map(|switch| switch.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(" and "))
 }
 
 /// The last two names of a path.

@@ -19,6 +19,8 @@ pub const ISOLATION: &str = "run.isolation";
 pub const RUNTIME: &str = "run.runtime";
 /// The origin of the filter of system calls that an environment's processes have.
 pub const FILTER: &str = "run.filter";
+/// How long the states of `--switch` take to be switched on and off, in seconds.
+pub const SWITCHING: &str = "run.switching_s";
 /// How often an environment of a session was started.
 pub const STARTS: &str = "run.starts";
 /// Pairs of processes of a session; its source gives the reason for the number.

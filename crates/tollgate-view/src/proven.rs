@@ -34,7 +34,8 @@ impl Proven {
     /// settings. `facts` are those that differ between the runs.
     pub fn new(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
         let (base, other) = parts(base, other).filter(|(base, other)| base.paired && other.paired)?;
-        Self::by_knob(base, other, facts).or_else(|| Self::by_key(base, other, facts))
+        let by_state = Self::by_knob(base, other, facts).or_else(|| Self::by_switch(base, other, facts));
+        by_state.or_else(|| Self::by_key(base, other, facts))
     }
 
     /// Like [`Proven::new`] for two runs that counted instructions, which are alike in everything but the setting even without turns.
@@ -62,8 +63,20 @@ impl Proven {
         })
     }
 
+    /// One state is on in the other alone.
+    fn by_switch(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
+        let ([], [switch]) = (base.switches.as_slice(), other.switches.as_slice()) else { return None };
+        let is_read = |fact: &&FactDifference| tollgate_inspect::effect(&fact.name).is_some();
+        (base.environment == other.environment).then(|| Self {
+            setting: switch.name.clone(),
+            was: "off".to_owned(),
+            value: "on".to_owned(),
+            facts: facts.iter().filter(is_read).map(|fact| fact.name.clone()).collect(),
+        })
+    }
+
     fn by_key(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
-        if base.knob != other.knob {
+        if base.knob != other.knob || base.switches != other.switches {
             return None;
         }
         let [(kind, base), (kind_of_other, other)] =

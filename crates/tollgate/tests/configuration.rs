@@ -230,7 +230,7 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
     let executed = home.path().join("executed");
     let path = home.file(
         "tollgate.toml",
-        format!("[environments]\nbase = 'exec:{}'\nniced = 'host:nice=19'\n", evil.display()),
+        format!("[environments]\nbase = 'exec:{}'\nniced = 'host:nice=18'\n", evil.display()),
     );
     let run = |name: &'static str| ["run", "entry/call", "--processes", "1", "--quiet", "--in", name];
     let refused = refusal(&home, &run("base"));
@@ -242,7 +242,7 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
     // Its own name for words and numbers is accepted, also after a label, and reported.
     for name in ["niced", "old=niced"] {
         let (_, said) = said(&home, &run(name));
-        assert!(said.starts_with("tollgate: niced is host:nice=19, by "), "{said}");
+        assert!(said.starts_with("tollgate: niced is host:nice=18, by "), "{said}");
         assert_eq!(after_the_file(&said), ":3\n");
     }
     // The user's meaning has precedence, and needs no report.

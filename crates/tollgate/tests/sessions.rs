@@ -269,6 +269,11 @@ fn wrong_names_and_options_are_refused_before_anything_starts() {
         (&["--knob", "/etc/passwd=x"], "--knob"),
         (&["--knob", "/proc/sys/no/such=1"], "--knob"),
         (&["--knob", "/proc/sys/vm/stat_interval"], "--knob"),
+        (&["--switch", "true"], "2 values required"),
+        (&["--switch", "true", " "], "ON, OFF and NAME are each one line of text, not ' '"),
+        (&["--switch", "true", "true", "entry"], "entry selects benchmarks; write it before --switch"),
+        (&["--switch", "true", "true", "--knob", "/proc/sys/vm/stat_interval=1"], "cannot be used with"),
+        (&["--in", "host", "--in", "host", "--switch", "true", "true"], "at most one"),
         (&["--in", "host", "--in", "host", "--knob", "/proc/sys/vm/stat_interval=1"], "at most one"),
     ] {
         let said = home.refusal(["run", "entry/call"].iter().chain(words).copied());

@@ -287,3 +287,40 @@ fn a_setting_is_put_back_however_the_run_ends() {
         (Some(KNOB), Some(was.as_str()), Some(other.to_string().as_str()))
     );
 }
+
+/// A file exists while a state is on.
+#[test]
+fn a_state_is_switched_off_however_the_run_ends() {
+    let home = Home::new();
+    let state = home.path().join("state");
+    let [on, off] = ["touch", "rm -f"].map(|command| format!("{command} '{}'", state.display()));
+    let words = ["--switch", &on, &off, "state"];
+    for (number, signal) in [Signal::KILL, Signal::TERM, Signal::INT].into_iter().enumerate() {
+        let session = Session::begin(2200 + number, &words);
+        wait_for("the state", || state.exists().then_some(()));
+        kill_process(Pid::from_child(&session.child), signal).expect("our own child");
+        assert_eq!(session.expect_nothing("a switch"), Some(signal.as_raw()));
+        wait_for("its end", || (!state.exists()).then_some(()));
+    }
+    // A whole run, with two states.
+    let log = home.path().join("log");
+    let [first, second, all_off] =
+        ["first", "second", "off"].map(|word| format!("echo {word} >> '{}'", log.display()));
+    let mut words = vec!["run", "entry/call", "--processes", "2", "--format=json"];
+    words.extend(["--switch", &first, &all_off, "first", "--switch", &second, &all_off, "second"]);
+    let output = home.tollgate(words).output().expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let names = |run: &serde_json::Value| {
+        let switches = run["session"]["switches"].as_array().cloned().unwrap_or_default();
+        switches.iter().map(|switch| switch["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    let states: Vec<Vec<String>> = shown["runs"].as_array().expect("runs").iter().map(names).collect();
+    assert_eq!(states, [vec![], vec!["first"], vec!["second"], vec!["first", "second"]]);
+    let log = fs::read_to_string(log).expect("a log");
+    let lines = |word: &str| log.lines().filter(|line| *line == word).count();
+    assert!(lines("first") > 2 && lines("second") > 2, "{log}");
+    // At the end each is switched off, whatever it is.
+    let on = lines("first") + lines("second");
+    assert!((on..=on + 2).contains(&lines("off")), "{log}");
+}

@@ -23,6 +23,8 @@ pub struct Plan {
     pub stall: Duration,
     /// The processor to stay on; `None` for the default, see [`crate::machine::topology::usual`].
     pub cpu: Option<usize>,
+    /// The least time of an environment's turn, if it is long to make the machine's setting for it. Zero: a turn is one batch of a case.
+    pub turn: Duration,
     /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker). Then bench processes are started
     /// anew from its file, with new addresses and pages. A test's program only forks them.
     pub executes: bool,
@@ -81,6 +83,7 @@ impl Plan {
             // With less, a starved instance would count as hanging; with more, a hanging one would take the whole budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
+            turn: Duration::ZERO,
             executes: false,
             limits: Limits::default(),
             storage: Err("no directory for files was named".to_owned()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_environments::nearest;
+use tollgate_model::run::Switched;
 use tollgate_model::text::quoted;
 use tollgate_model::{Run, own};
 
@@ -12,14 +13,22 @@ use crate::comparison;
 pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
     if let (Some(one), Some(another)) = (&base.session, &other.session) {
         let knob = another.knob.as_ref().filter(|_| one.knob.is_none());
-        return Some(match knob {
-            Some(knob) => {
-                let setting = quoted(&format!("{}={}", knob.path, knob.value));
-                match one.environment.as_str() {
-                    "host" => format!("--knob {setting}"),
-                    environment => format!("--in {} --knob {setting}", quoted(environment)),
-                }
-            }
+        let knob = knob.map(|knob| format!("--knob {}", quoted(&format!("{}={}", knob.path, knob.value))));
+        let switches: Vec<String> = another
+            .switches
+            .iter()
+            .filter(|_| one.switches.is_empty())
+            .map(|switch| {
+                let Switched { name, on, off } = switch;
+                format!("--switch {} {} {}", quoted(on), quoted(off), quoted(name))
+            })
+            .collect();
+        let states = knob.or_else(|| (!switches.is_empty()).then(|| switches.join(" ")));
+        return Some(match states {
+            Some(states) => match one.environment.as_str() {
+                "host" => states,
+                environment => format!("--in {} {states}", quoted(environment)),
+            },
             None => format!("--in {} --in {}", quoted(&one.environment), quoted(&another.environment)),
         });
     }

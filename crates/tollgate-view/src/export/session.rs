@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Run;
 
 use super::short;
+use crate::comparison;
 
 /// The columns of a run that is part of a session. Other runs have none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct InSession {
     pub session_place: u32,
     /// Whether its turns are neighbours of the base's.
     pub session_paired: bool,
-    /// The setting of the machine that differed there: `PATH=VALUE`.
+    /// The setting of the machine that differed there: `PATH=VALUE`, or the names of the states that were on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_knob: Option<String>,
     /// The user's command that was compared there with others: its name, or else its line.
@@ -34,7 +35,10 @@ impl InSession {
             session_environment: short(&part.environment),
             session_place: part.place,
             session_paired: part.paired,
-            session_knob: part.knob.as_ref().map(|knob| short(&format!("{}={}", knob.path, knob.value))),
+            session_knob: {
+                let knob = part.knob.as_ref().map(|knob| format!("{}={}", knob.path, knob.value));
+                knob.or_else(|| comparison::switches(part)).map(|text| short(&text))
+            },
             session_command: part.command.as_ref().map(|command| short(command.shown())),
         })
     }

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use tollgate_environments::OnRam;
+use tollgate_model::run::Switched;
 
 use super::Format;
 use super::compare::{FailOn, Quantity, UndecidedArgs, parse_threshold};
@@ -36,6 +37,8 @@ pub struct SessionArgs {
     /// setting is restored however the run ends
     #[arg(long, value_name = "PATH=VALUE", value_hint = ValueHint::AnyPath)]
     pub knob: Option<String>,
+    #[command(flatten)]
+    pub switches: Switches,
     /// With several environments: exit with status 1 if any benchmark has this verdict, 3 if that is
     /// undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
@@ -49,6 +52,49 @@ pub struct SessionArgs {
     /// With several environments: ignore smaller differences [default: 1%; 0% for counted instructions]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
+}
+
+/// States of the machine, each by two commands and a name.
+#[derive(Debug, Default)]
+pub struct Switches(pub Vec<Switched>);
+
+const SWITCH: &str = "switch";
+
+impl Args for Switches {
+    fn augment_args(command: Command) -> Command {
+        let help = "Alternate between two states of the machine that the commands ON and OFF set; sh executes them with your rights. \
+                    OFF is executed however the run ends. Several switches are compared one by one and together";
+        command.arg(
+            Arg::new(SWITCH)
+                .long(SWITCH)
+                .value_names(["ON", "OFF", "NAME"])
+                .num_args(2..=3)
+                .action(ArgAction::Append)
+                .conflicts_with_all(["knob", "kernels", "explain"])
+                .help(help),
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Switches {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let given = matches.get_occurrences::<String>(SWITCH).into_iter().flatten();
+        let given = given.map(|words| words.cloned().collect::<Vec<String>>());
+        let switched = |words: Vec<String>| {
+            let (on, off) = (words.first()?.clone(), words.get(1)?.clone());
+            Some(Switched { name: words.get(2).unwrap_or(&on).clone(), on, off })
+        };
+        Ok(Self(given.filter_map(switched).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// `tollgate environments`.

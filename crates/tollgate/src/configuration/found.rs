@@ -100,7 +100,7 @@ mod tests {
     const REFUSED: &[(&str, &str)] = &[
         (
             "run",
-            "cpu dir exit-undecided explain fail-on in kernels knob label machine on out processes quiet size store thorough",
+            "cpu dir exit-undecided explain fail-on in kernels knob label machine on out processes quiet size store switch thorough",
         ),
         ("show", "run"),
         ("explain", "benchmark in stacks"),

@@ -59,6 +59,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     go_on()?;
     let plan = Plan {
         executes: true,
+        turn: prepared.turn(),
         ..plan(args, || usual_time(selection, prepared.number()) + starts_of_guests(selection, &prepared))
     };
     let found = measured(selection, &plan, &mut prepared, !args.quiet);
@@ -66,8 +67,9 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let parts = prepared.parts(&new_id(began)?, only_starts);
     let made_of = prepared.made_of();
     // Everything that was made and changed is undone before the rest, which may take a while.
-    drop(prepared);
+    let ended = prepared.end();
     drop(cleanup);
+    ended?;
     let SessionFindings { found, facts: of_session, interrupted } = found?;
     let is_partial = interrupted.is_some();
     let mut runs = Vec::new();

@@ -4,13 +4,16 @@ use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use tollgate_engine::session::{Life, Side};
-use tollgate_engine::{Group, Selection, interrupt};
+use tollgate_engine::{Extent, Group, Selection, Topology, interrupt};
 use tollgate_environments::{
-    Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError,
+    Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError, Switch,
 };
+use tollgate_model::run::Switched;
 use tollgate_model::{Fact, Facts, Part, RunId};
+use tollgate_suites::Size;
 use tollgate_view::facts;
 
 use crate::args::RunArgs;
@@ -23,7 +26,8 @@ use crate::{say, storage};
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
 
 pub fn is_asked(args: &RunArgs) -> bool {
-    !args.session.environments.is_empty() || args.session.knob.is_some()
+    let session = &args.session;
+    !session.environments.is_empty() || session.knob.is_some() || !session.switches.0.is_empty()
 }
 
 pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
@@ -43,7 +47,7 @@ pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
 
 pub struct Asked {
     named: Vec<(String, Spec)>,
-    knob: Option<KnobSetting>,
+    alternated: Alternated,
     /// Whether a case needs the kernel module of a guest.
     needs_module: bool,
 }
@@ -56,16 +60,16 @@ impl Asked {
         if let Some(directory) = &args.session.kernels {
             named = of_kernels(&named, directory)?;
         }
-        let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
+        let alternated = Alternated::of(args, named.len())?;
         if named.is_empty() {
-            named = if selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
+            named = if selection.groups.iter().any(Group::is_of_environments) && alternated.number() == 1 {
                 working()?
             } else {
                 vec![(Spec::default().to_string(), Spec::default())]
             };
         }
         let needs_module = selection.cases().any(|case| tollgate_suites::needs_kernel_module(&case));
-        let asked = Self { named, knob, needs_module };
+        let asked = Self { named, alternated, needs_module };
         match asked.number() {
             1 => expect_none(args)?,
             number if number > MOST => {
@@ -87,16 +91,19 @@ impl Asked {
             )));
         }
         let named = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
-        Ok(Self { named, knob: None, needs_module: false })
+        Ok(Self { named, alternated: Alternated::Nothing, needs_module: false })
     }
 
     pub fn number(&self) -> usize {
-        if self.knob.is_some() { 2 } else { self.named.len() }
+        self.named.len() * self.alternated.number()
     }
 
     /// The lock of the setting, which the cleanup process holds as well.
     pub fn lock(&self) -> Option<BorrowedFd<'_>> {
-        self.knob.as_ref().map(KnobSetting::lock)
+        match &self.alternated {
+            Alternated::Knob(knob) => Some(knob.lock()),
+            _ => None,
+        }
     }
 }
 
@@ -198,26 +205,133 @@ fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environ
     Ok(environment)
 }
 
-fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
-    if environments > 1 {
-        return Err(Failure::input(
-            "--knob compares one environment under two values of a setting; name at most one with --in",
-        ));
+/// What differs between the turns of one environment. State 0 is that of the base.
+enum Alternated {
+    Nothing,
+    /// Has the value before, or the other one.
+    Knob(KnobSetting),
+    /// All are off, one of them is on, or all are.
+    Switches(Vec<Switch>),
+}
+
+impl Alternated {
+    fn of(args: &RunArgs, environments: usize) -> Result<Self, Failure> {
+        let session = &args.session;
+        let (option, this) = match (&session.knob, session.switches.0.as_slice()) {
+            (None, []) => return Ok(Self::Nothing),
+            (Some(knob), _) => ("--knob", KnobSetting::claim(knob).map(Self::Knob)),
+            (None, switches) => {
+                let (machine, every) = (Topology::here(), Extent::Thorough);
+                let chosen = |one: &&Switched| {
+                    tollgate_suites::select(&machine, std::slice::from_ref(&one.name), every, Size::Small)
+                        .is_ok()
+                };
+                if let Some(one) = switches.iter().find(chosen) {
+                    return Err(Failure::input(format!(
+                        "--switch: {} selects benchmarks; write it before --switch, or give the state another name",
+                        one.name
+                    )));
+                }
+                let all = switches.iter().map(|switched| Switch::new(switched.clone()));
+                ("--switch", all.collect::<Result<_, _>>().map(Self::Switches))
+            }
+        };
+        if environments > 1 {
+            return Err(Failure::input(format!(
+                "{option} compares one environment in several states of the machine; name at most one with --in"
+            )));
+        }
+        this.map_err(|error| Failure::input(format!("{option} {error}")))
     }
-    KnobSetting::claim(knob).map_err(|error| Failure::input(format!("--knob {error}")))
+
+    /// How many states there are.
+    fn number(&self) -> usize {
+        match self {
+            Self::Nothing => 1,
+            Self::Knob(_) => 2,
+            Self::Switches(one) if one.len() == 1 => 2,
+            Self::Switches(all) => all.len() + 2,
+        }
+    }
+
+    fn promise(&mut self, cleanup: &Cleanup) -> Result<(), Failure> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Knob(knob) => {
+                say::say(&knob.sentence());
+                knob.promise(cleanup).map_err(|error| Failure::input(format!("--knob {error}")))
+            }
+            Self::Switches(all) => all.iter_mut().try_for_each(|switch| {
+                say::say(&switch.sentence());
+                switch.promise(cleanup).map_err(|error| Failure::input(format!("--switch {error}")))
+            }),
+        }
+    }
+
+    fn switch(&mut self, state: usize) -> Result<(), EnvironmentError> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Knob(knob) => knob.switch(state == 1),
+            Self::Switches(all) => {
+                let number = all.len();
+                // First those that are switched off, so that no state is entered that is not measured.
+                for on in [false, true] {
+                    let mut those =
+                        all.iter_mut().enumerate().filter(|(at, _)| is_on(*at, state, number) == on);
+                    those.try_for_each(|(_, switch)| switch.switch(on))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The least time of a turn: long against what switching takes.
+    fn turn(&self) -> Duration {
+        const LEAST: Duration = Duration::from_secs(1);
+        const TIMES: u32 = 10;
+        match self {
+            Self::Switches(all) => LEAST.max(TIMES * all.iter().map(Switch::took).sum::<Duration>()),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Those that are on in a state.
+    fn switched(&self, state: usize) -> Vec<Switched> {
+        let Self::Switches(all) = self else { return Vec::new() };
+        let on = all.iter().enumerate().filter(|(at, _)| is_on(*at, state, all.len()));
+        on.map(|(_, switch)| switch.switched().clone()).collect()
+    }
+
+    /// What is done at the end, where that can fail.
+    fn end(self) -> Result<(), Failure> {
+        let Self::Switches(all) = self else { return Ok(()) };
+        // Each is switched off, whatever becomes of the others.
+        let failed: Vec<String> =
+            all.into_iter().filter_map(|switch| switch.end().err()).map(|error| error.to_string()).collect();
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::input(format!("--switch {}", failed.join("; "))))
+        }
+    }
+}
+
+/// Whether a switch is on in a state of this number of switches.
+fn is_on(at: usize, state: usize, number: usize) -> bool {
+    state == at + 1 || state == number + 1
 }
 
 /// The prepared environments. All that was made and changed for them is undone when this is dropped.
 pub struct Prepared {
     sides: Vec<Own>,
-    knob: Option<RefCell<KnobSetting>>,
+    alternated: RefCell<Alternated>,
 }
 
 struct Own {
     name: String,
     environment: Environment,
-    /// Whether its turns have the other value of the setting; `None` without one.
-    is_changed: Option<bool>,
+    /// The machine's state in its turns.
+    state: usize,
 }
 
 impl Prepared {
@@ -227,19 +341,15 @@ impl Prepared {
     /// # Errors
     /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
     pub fn all(asked: Asked, cleanup: &Cleanup) -> Result<(Self, Vec<String>), Failure> {
-        let Asked { named, mut knob, needs_module } = asked;
-        if let Some(knob) = &mut knob {
-            say::say(&knob.sentence());
-            knob.promise(cleanup).map_err(|error| Failure::input(format!("--knob {error}")))?;
-        }
-        let changes: &[Option<bool>] = if knob.is_some() { &[Some(false), Some(true)] } else { &[None] };
+        let Asked { named, mut alternated, needs_module } = asked;
+        alternated.promise(cleanup)?;
         let (mut sides, mut gone) = (Vec::new(), Vec::new());
         for (name, spec) in &named {
-            for is_changed in changes {
+            for state in 0..alternated.number() {
                 go_on()?;
                 match prepare(spec, cleanup, needs_module) {
                     Ok(environment) => {
-                        sides.push(Own { name: name.clone(), environment, is_changed: *is_changed });
+                        sides.push(Own { name: name.clone(), environment, state });
                     }
                     Err(error) => {
                         go_on()?;
@@ -253,7 +363,7 @@ impl Prepared {
             return Err(Failure::input(format!("nothing was measured: {}", reasons.join("; "))));
         }
         reasons.iter().for_each(|reason| say::say(reason));
-        Ok((Self { sides, knob: knob.map(RefCell::new) }, gone))
+        Ok((Self { sides, alternated: RefCell::new(alternated) }, gone))
     }
 
     pub fn number(&self) -> usize {
@@ -265,11 +375,13 @@ impl Prepared {
     }
 
     pub fn sides(&mut self) -> Vec<Side<'_>> {
-        let knob = &self.knob;
+        let alternated = &self.alternated;
+        let alternates = alternated.borrow().number() > 1;
         let mut sides = Vec::new();
-        for Own { name, environment, is_changed } in &mut self.sides {
-            let wake = knob.as_ref().zip(*is_changed).map(|(knob, is_changed)| {
-                let wake = move || knob.borrow_mut().switch(is_changed).map_err(|error| error.to_string());
+        for Own { name, environment, state } in &mut self.sides {
+            let state = *state;
+            let wake = alternates.then(|| {
+                let wake = move || alternated.borrow_mut().switch(state).map_err(|error| error.to_string());
                 Box::new(wake) as Box<dyn FnMut() -> Result<(), String>>
             });
             let (starts, cpu) = (environment.starts(), environment.cpu());
@@ -306,6 +418,20 @@ impl Prepared {
         all
     }
 
+    /// See [`Plan::turn`](tollgate_engine::Plan::turn).
+    pub fn turn(&self) -> Duration {
+        self.alternated.borrow().turn()
+    }
+
+    /// Undoes all that was made and changed.
+    ///
+    /// # Errors
+    /// A state could not be switched off.
+    pub fn end(self) -> Result<(), Failure> {
+        drop(self.sides);
+        self.alternated.into_inner().end()
+    }
+
     /// Each line begins with the environment's name.
     pub fn details(&self) -> Result<Vec<String>, Failure> {
         let mut all = Vec::new();
@@ -316,15 +442,22 @@ impl Prepared {
         Ok(all)
     }
 
-    /// The known facts about how each was made: its runtime, if there are several of its kind, and the origin of its filter of
-    /// system calls.
+    /// The known facts about how each was made: its runtime, if there are several of its kind, the origin of its filter of
+    /// system calls, and how long it takes to switch.
     pub fn made_of(&self) -> Vec<Facts> {
         let of = |Own { environment, .. }: &Own| {
             let runtime = environment
                 .runtime()
                 .map(|name| Fact::known(name, "the first that works, or the one asked for"));
             let filter = environment.filter().map(|whose| Fact::known(whose, "the environment's name"));
-            let all = [(facts::RUNTIME, runtime), (facts::FILTER, filter)];
+            let switching = match &*self.alternated.borrow() {
+                Alternated::Switches(all) => {
+                    let took: Duration = all.iter().map(Switch::took).sum();
+                    Some(Fact::known(took.as_secs_f64(), "each on and off once, before the session"))
+                }
+                _ => None,
+            };
+            let all = [(facts::RUNTIME, runtime), (facts::FILTER, filter), (facts::SWITCHING, switching)];
             all.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
         };
         self.sides.iter().map(of).collect()
@@ -334,7 +467,11 @@ impl Prepared {
     /// paired round by round anywhere.
     pub fn parts(&self, id: &RunId, only_starts: bool) -> Vec<(String, Option<Part>)> {
         let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
-        let knob = self.knob.as_ref().map(|knob| knob.borrow().knob());
+        let alternated = self.alternated.borrow();
+        let knob = match &*alternated {
+            Alternated::Knob(knob) => Some(knob.knob()),
+            _ => None,
+        };
         let part = |(place, own): (u32, &Own)| {
             let part = Part {
                 id: id.clone(),
@@ -342,7 +479,8 @@ impl Prepared {
                 place,
                 of,
                 paired: only_starts || own.environment.is_paired(),
-                knob: knob.clone().filter(|_| own.is_changed == Some(true)),
+                knob: knob.clone().filter(|_| own.state == 1),
+                switches: alternated.switched(own.state),
                 command: None,
             };
             (own.name.clone(), (of > 1).then_some(part))

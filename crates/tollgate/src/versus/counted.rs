@@ -172,15 +172,7 @@ fn executed(
 }
 
 fn part(id: &RunId, name: &str) -> Part {
-    Part {
-        id: id.clone(),
-        environment: name.to_owned(),
-        place: 0,
-        of: 1,
-        paired: false,
-        knob: None,
-        command: None,
-    }
+    Part { paired: false, ..Part::alone(id.clone(), name.to_owned()) }
 }
 
 fn number(found: &Found) -> usize {

@@ -1,5 +1,6 @@
 //! Pairs of processes: a bench process of each environment, which make their turns one after the other.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use tollgate_alternation::Mirrored;
@@ -93,7 +94,10 @@ impl TurnTrack {
         let schedules = schedules(&session.sides, &here, group);
         let units =
             joint::units(joint, &schedules, &batch_order.indices, |case| self.pairs[group].rest(case));
-        let (turns, time) = self.length(group, &units, time.min(left));
+        let (turns, time) = match session.plan.turn {
+            Duration::ZERO => self.length(group, &units, time.min(left)),
+            turn => (MAX_ROUNDS, turn),
+        };
         let until = began + time;
         let mut order = Mirrored::new(here.clone());
         let mut pair = Pair { group, there: Vec::new(), deadline };
@@ -104,6 +108,11 @@ impl TurnTrack {
         let mut rounds = 0;
         while pair.is_whole(session, here.len()) && rounds < turns && (rounds == 0 || Instant::now() < until)
         {
+            if !session.plan.turn.is_zero() {
+                let sides = order.next(&mut session.random);
+                rounds = pair.long_turns(session, (&units, rounds..turns), &sides)?;
+                continue;
+            }
             let due = turn_plan::turns(&units, rounds, &mut session.random);
             rounds += 1;
             for turn in due {
@@ -254,6 +263,39 @@ impl Pair {
     fn is_whole(&self, session: &Session<'_, '_, '_>, number: usize) -> bool {
         let is_there = |there: &There| there.left.is_none() && session.sides[there.side].is_here();
         self.there.len() == number && self.there.iter().all(is_there)
+    }
+
+    /// Makes a long turn in each of the sides, in this order: the first makes these rounds until the time of a turn has passed, the
+    /// others make as many. Returns the number of the next round.
+    fn long_turns(
+        &mut self,
+        session: &mut Session<'_, '_, '_>,
+        (units, rounds): (&[Unit], Range<usize>),
+        sides: &[usize],
+    ) -> Result<usize, Stop> {
+        let number = sides.len();
+        let mut due: Vec<Vec<Turn>> = Vec::new();
+        for (place, &side) in sides.iter().enumerate() {
+            let mut began = None;
+            for (at, round) in rounds.clone().enumerate() {
+                let is_over = began.is_some_and(|began: Instant| began.elapsed() >= session.plan.turn);
+                match place {
+                    0 if is_over => break,
+                    0 => due.push(turn_plan::turns(units, round, &mut session.random)),
+                    _ if at == due.len() => break,
+                    _ => {}
+                }
+                for turn in &due[at] {
+                    self.turn(session, turn, round, &[side])?;
+                    // After the setting was made.
+                    began.get_or_insert_with(Instant::now);
+                }
+                if !self.is_whole(session, number) || Instant::now() >= self.deadline {
+                    break;
+                }
+            }
+        }
+        Ok(rounds.start + due.len())
     }
 
     /// Makes a turn in each of the sides, in this order. If one ends, the others still make it.

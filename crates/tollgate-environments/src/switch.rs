@@ -1,0 +1,272 @@
+//! A state of the machine that two commands of the user set and take back, which a session alternates.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
+
+use tollgate_model::run::Switched;
+use tollgate_model::text::{excerpt, first_line, plainly, quoted};
+use tollgate_os::memfd::Said;
+use tollgate_os::process;
+use tollgate_os::signals::{self, Disposition};
+
+use crate::cleanup::{Cleanup, Promise};
+use crate::error::{EnvironmentError, unusable};
+use crate::prepared::Undo;
+use crate::undo;
+
+/// A command that takes longer is ended.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How often a command is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+/// Bytes kept of what a command says.
+const MOST_SAID: usize = 1 << 16;
+/// Signals that a shell may not inherit as ignored, as from the cleanup process.
+const SIGNALS: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
+
+/// A state that is off at first. Both commands are executed by sh(1), in the directory of this process and with its rights.
+#[derive(Debug)]
+pub struct Switch {
+    switched: Switched,
+    directory: PathBuf,
+    is_on: bool,
+    /// How long the two commands took when they were tried.
+    took: Duration,
+    promise: Option<(Promise, Cleanup)>,
+}
+
+impl Switch {
+    /// With the name by which outputs call it. Nothing is executed.
+    ///
+    /// # Errors
+    /// A sentence, if a command is empty or not one line, or the working directory is gone.
+    pub fn new(switched: Switched) -> Result<Self, EnvironmentError> {
+        for text in [&switched.name, &switched.on, &switched.off] {
+            if text.trim().is_empty() || text.len() >= MOST_SAID || text.contains(char::is_control) {
+                return Err(unusable!(
+                    "ON, OFF and NAME are each one line of text, not {}",
+                    quoted(&excerpt(text))
+                ));
+            }
+        }
+        let directory = env::current_dir()
+            .map_err(|error| unusable!("the working directory is not known: {}", plainly(&error)))?;
+        Ok(Self { switched, directory, is_on: false, took: Duration::ZERO, promise: None })
+    }
+
+    /// Describes what is about to be done, for the user to read first.
+    pub fn sentence(&self) -> String {
+        let Switched { name, on, off } = &self.switched;
+        format!(
+            "{}: sh executes `{}` before turns with it, `{}` before turns without it, and `{}` at the end, however the session ends",
+            excerpt(name),
+            excerpt(on),
+            excerpt(off),
+            excerpt(off)
+        )
+    }
+
+    /// Its name and commands, for a run's document.
+    pub fn switched(&self) -> &Switched {
+        &self.switched
+    }
+
+    /// How long it takes to switch it on and off again, measured by [`Self::promise`].
+    pub fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Has the cleanup process switch it off later, then switches it on and off once.
+    ///
+    /// # Errors
+    /// A sentence: a command fails or does not end.
+    pub fn promise(&mut self, cleanup: &Cleanup) -> Result<(), EnvironmentError> {
+        let off = Undo::Shell { command: self.switched.off.clone(), directory: self.directory.clone() };
+        let promise = cleanup.promise(&[off]);
+        let promise = promise.map_err(|error| unusable!("the cleanup process: {}", plainly(&error)))?;
+        self.promise = Some((promise, cleanup.clone()));
+        let began = Instant::now();
+        let tried = self.switch(true).and_then(|()| self.switch(false));
+        self.took = began.elapsed();
+        tried
+    }
+
+    /// Executes the command of a state, unless the state is that already.
+    ///
+    /// # Errors
+    /// A sentence. It also fails before [`Self::promise`], and if the cleanup process was killed.
+    pub fn switch(&mut self, on: bool) -> Result<(), EnvironmentError> {
+        if self.is_on == on {
+            return Ok(());
+        }
+        let Switched { name, on: set, off } = &self.switched;
+        let guarded = self.promise.as_ref().filter(|(promise, _)| promise.is_guarded());
+        let Some((_, cleanup)) = guarded else {
+            return Err(unusable!(
+                "{} is not switched: the cleanup process that would execute `{}` is missing",
+                excerpt(name),
+                excerpt(off)
+            ));
+        };
+        // Of a command that fails, or is ended, a part may have been done.
+        self.is_on = true;
+        execute(if on { set } else { off }, &self.directory, Some(cleanup))?;
+        self.is_on = on;
+        Ok(())
+    }
+
+    /// Switches it off for good.
+    ///
+    /// # Errors
+    /// A sentence with the command, which has to be executed by hand.
+    pub fn end(mut self) -> Result<(), EnvironmentError> {
+        let off = excerpt(&self.switched.off).into_owned();
+        let ended = self.promise.take().map_or(Ok(()), |(promise, _)| promise.keep());
+        ended.map_err(|error| unusable!("{error}; execute `{off}` to switch it off"))
+    }
+}
+
+/// Executes a command by sh(1) to its end. What it leaves in the background lives on; if this process is killed, the cleanup process
+/// ends all of it first.
+pub(crate) fn execute(
+    command: &str,
+    directory: &std::path::Path,
+    cleanup: Option<&Cleanup>,
+) -> Result<(), EnvironmentError> {
+    let fault = |why: String| unusable!("`{}`: {why}", excerpt(command));
+    let refused = |error: io::Error| fault(format!("it could not be started: {}", plainly(&error)));
+    let said = Said::new(MOST_SAID as u64).map_err(refused)?;
+    let [output, errors] = [said.stream().map_err(refused)?, said.stream().map_err(refused)?];
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).current_dir(directory).process_group(0);
+    shell.stdin(Stdio::null()).stdout(output).stderr(errors);
+    signals::start_with(&mut shell, Disposition::default_with(0), &SIGNALS);
+    process::bind(&mut shell, || Ok(()));
+    let mut child = shell.spawn().map_err(refused)?;
+    let pid = child.id().cast_signed();
+    let group = [Undo::Group { pid, started: undo::started(pid) }];
+    let promise = cleanup.map(|cleanup| cleanup.promise(&group)).transpose();
+    let status = ended(&mut child);
+    if status.is_none() {
+        let _ = undo::undo_all(&group);
+        let _ = child.wait();
+    }
+    if let Ok(Some(promise)) = promise {
+        promise.forget();
+    }
+    let said = first_line(&said.beginning(MOST_SAID));
+    match status {
+        Some(status) if status.success() => Ok(()),
+        None => Err(fault(format!("it did not end within {} s", LIMIT.as_secs()))),
+        Some(status) if said.is_empty() => Err(fault(format!("it failed: {status}"))),
+        Some(status) => Err(fault(format!("it failed: {status}: {said}"))),
+    }
+}
+
+fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let began = Instant::now();
+    while began.elapsed() < LIMIT {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        thread::sleep(LOOK);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn switch(place: &std::path::Path, on: &str, off: &str) -> Switch {
+        let [on, off] = [on, off].map(|text| text.replace("FILE", &place.join("said").display().to_string()));
+        Switch::new(Switched { name: "it".to_owned(), on, off }).unwrap()
+    }
+
+    fn said(place: &std::path::Path) -> String {
+        fs::read_to_string(place.join("said")).unwrap_or_default()
+    }
+
+    #[test]
+    fn it_is_tried_once_and_switched_when_the_state_is_another() {
+        let (place, cleanup) = (tempfile::tempdir().unwrap(), Cleanup::begin().unwrap());
+        let place = place.path();
+        let mut switch = switch(place, "echo on >> FILE", "echo off >> FILE");
+        assert!(switch.switch(true).unwrap_err().to_string().contains("is not switched"));
+        switch.promise(&cleanup).unwrap();
+        assert_eq!(said(place), "on\noff\n");
+        for on in [false, true, true, false, true] {
+            switch.switch(on).unwrap();
+        }
+        assert_eq!(said(place), "on\noff\non\noff\non\n");
+        switch.end().unwrap();
+        assert_eq!(said(place), "on\noff\non\noff\non\noff\n");
+        drop(cleanup);
+        assert_eq!(said(place), "on\noff\non\noff\non\noff\n", "the cleanup process has nothing left to do");
+    }
+
+    #[test]
+    fn a_command_that_fails_is_quoted_and_what_it_may_have_done_is_taken_back() {
+        let (place, cleanup) = (tempfile::tempdir().unwrap(), Cleanup::begin().unwrap());
+        let place = place.path();
+        let mut failing =
+            switch(place, "echo on >> FILE; echo 'no such\u{e9}' >&2; exit 4", "echo off >> FILE");
+        let error = failing.promise(&cleanup).unwrap_err().to_string();
+        assert!(error.contains("it failed: exit status: 4: no such") && error.contains("echo on"), "{error}");
+        drop(failing);
+        assert_eq!(said(place), "on\noff\n");
+        let mut stuck = switch(place, "true", "exit 3");
+        assert!(stuck.promise(&cleanup).unwrap_err().to_string().contains("`exit 3`: it failed"));
+        let error = stuck.end().unwrap_err().to_string();
+        assert!(error.ends_with("execute `exit 3` to switch it off"), "{error}");
+        for wrong in ["", " ", "a\nb"] {
+            let switched = Switched { name: "it".to_owned(), on: wrong.to_owned(), off: "true".to_owned() };
+            Switch::new(switched).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_killed_leaves_it_off_even_while_it_is_switched() {
+        // Each attempt is killed at another step: the states are written with steps between them.
+        for lines in 1..8 {
+            let place = tempfile::tempdir().unwrap();
+            let step = "for n in 1 2 3; do echo STATE >> FILE; done";
+            let [on, off] = ["on", "off"].map(|state| step.replace("STATE", state));
+            let mut session = process::fork_bound(|| {
+                let Ok(cleanup) = Cleanup::begin() else { return 1 };
+                let mut switch = switch(place.path(), &on, &off);
+                if switch.promise(&cleanup).is_err() {
+                    return 2;
+                }
+                loop {
+                    if switch.switch(true).and_then(|()| switch.switch(false)).is_err() {
+                        return 3;
+                    }
+                }
+            })
+            .unwrap();
+            while said(place.path()).lines().count() < lines {
+                assert_eq!(session.try_wait().unwrap(), None);
+                thread::sleep(LOOK);
+            }
+            session.end().unwrap();
+            let began = Instant::now();
+            let is_off = |text: &str| text.ends_with("off\noff\noff\n");
+            let mut last = String::new();
+            loop {
+                let now = said(place.path());
+                // Nothing is written any more, and the last command was whole.
+                if is_off(&now) && now == last {
+                    break;
+                }
+                last = now;
+                assert!(began.elapsed() < Duration::from_secs(120), "{last}");
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
