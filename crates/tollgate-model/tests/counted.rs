@@ -220,6 +220,7 @@ fn counts_of_one_session_are_not_alternated_and_need_no_control() {
         of: 2,
         paired: true,
         knob: None,
+        switches: Vec::new(),
         command: None,
     };
     let side = |place, count: f64| Run {

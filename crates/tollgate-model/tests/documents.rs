@@ -6,6 +6,7 @@ use crate::support;
 use proptest::prelude::*;
 use support::{measured, run_of};
 use tollgate_model::run::ReadError;
+use tollgate_model::run::Switched;
 use tollgate_model::traced::Ended;
 use tollgate_model::versus::{Cold, Command, Failed};
 use tollgate_model::{Case, Counted, Fact, Knob, Label, Outcome, ParamValue, Part, Run, RunId};
@@ -170,6 +171,11 @@ fn part() -> Part {
             was: "madvise".into(),
             value: "always".into(),
         }),
+        switches: vec![Switched {
+            name: "audit".into(),
+            on: "auditctl -e 1".into(),
+            off: "auditctl -e 0".into(),
+        }],
         command: None,
     }
 }

@@ -127,6 +127,7 @@ impl Drawn {
                     of: sides.len() as u32,
                     paired: true,
                     knob: None,
+                    switches: Vec::new(),
                     command: None,
                 }),
                 measurements: vec![Measurement { case: Case::plain("traps/signal-self"), outcome }],

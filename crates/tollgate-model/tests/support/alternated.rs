@@ -138,6 +138,7 @@ pub fn part(place: u32) -> Part {
         of: 2,
         paired: true,
         knob: None,
+        switches: Vec::new(),
         command: None,
     }
 }

@@ -171,6 +171,7 @@ fn run(of: usize, at: usize, side: &Side) -> Run {
             of: of as u32,
             paired: true,
             knob: None,
+            switches: Vec::new(),
             command: Some(Box::new(command)),
         }),
         started: "2026-11-23T04:05:01Z".to_owned(),

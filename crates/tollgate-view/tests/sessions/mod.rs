@@ -166,6 +166,7 @@ pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
                 of: sides.len() as u32,
                 paired: side.paired,
                 knob: side.knob.clone(),
+                switches: Vec::new(),
                 command: None,
             }),
             started: "2026-11-22T21:05:01Z".to_owned(),
