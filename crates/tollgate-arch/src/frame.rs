@@ -3,16 +3,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-pub use crate::chosen::frame::uses_words;
+use crate::chosen::frame::{CONTEXT, PLUS};
 use crate::timed_loop;
 
-/// The eight words at `r13` of a loop: its parameters, and last the operation's result.
+/// The eight words at the context's register of a loop (`r13`, `x20`): its parameters, and last the operation's result.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Default)]
 pub struct LoopContext {
     /// For the loop's own use; the loop's documentation names each word.
     pub words: [u64; 7],
-    /// `rax` after the last iteration.
+    /// `rax` or `x0` after the last iteration.
     pub result: u64,
 }
 
@@ -22,13 +22,16 @@ pub struct LongLoop {
     entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
     uses_context: bool,
     is_called: bool,
+    /// Why this architecture has none.
+    absent: Option<&'static str>,
 }
 
 impl LongLoop {
-    /// Is for `timed_loop!`: the function and its instructions. `r13` may only be used as `[r13 + N]` within the eight words.
+    /// Is for `timed_loop!`: the function and its instructions. The context's register may only be used as an address within the eight
+    /// words.
     ///
     /// # Safety
-    /// `entry` must hold these instructions in the frame of every loop. Without `r13`, they must be sound to run any number of times,
+    /// `entry` must hold these instructions in the frame of every loop. Without that register, they must be sound to run any number of times,
     /// in any state of the process.
     #[doc(hidden)]
     pub const unsafe fn written(
@@ -36,7 +39,19 @@ impl LongLoop {
         instructions: &[&str],
         is_called: bool,
     ) -> Self {
-        Self { entry, uses_context: uses_words(instructions, size_of::<LoopContext>()), is_called }
+        let uses_context = uses_words(instructions, size_of::<LoopContext>());
+        Self { entry, uses_context, is_called, absent: None }
+    }
+
+    /// Is for `timed_loop!`: an operation that this architecture does not have, and why.
+    #[doc(hidden)]
+    pub const fn absent(is_called: bool, why: &'static str) -> Self {
+        Self { entry: no_loop, uses_context: false, is_called, absent: Some(why) }
+    }
+
+    /// Why this architecture does not have the operation; such a loop must not be run.
+    pub fn why_absent(self) -> Option<&'static str> {
+        self.absent
     }
 
     /// Whether each iteration calls its body, which returns.
@@ -52,7 +67,7 @@ impl LongLoop {
     /// Runs this many iterations, at least 1 (0 would mean 2^64).
     ///
     /// # Safety
-    /// The context must have what the loop's documentation says, and what it points to must live.
+    /// This architecture must have the loop. The context must have what the loop's documentation says, and what it points to must live.
     #[inline(always)]
     pub unsafe fn run(self, iterations: u64, context: *mut LoopContext) {
         // SAFETY: by the caller's contract.
@@ -68,6 +83,61 @@ impl LongLoop {
     pub fn address(self) -> usize {
         self.entry as usize
     }
+}
+
+/// Ends the process: no figure comes from a loop that is not there.
+unsafe extern "C" fn no_loop(_: u64, _: *mut LoopContext) {
+    std::process::abort()
+}
+
+/// Ends the process, as above.
+#[doc(hidden)]
+pub unsafe extern "C" fn no_contending_loop(_: *mut Side) {
+    std::process::abort()
+}
+
+/// Whether these instructions use the context's register. It must be stored, or be an address: `[r13]` or `[r13 + N]`, `[x20]`,
+/// `[x20, #N]` or the sum of `add xN, x20, #N`, with eight bytes from `N` on below `limit`.
+pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
+    let mut uses = false;
+    let mut line = 0;
+    while line < instructions.len() {
+        let text = instructions[line].as_bytes();
+        let is_sum =
+            CONTEXT[0] == b'x' && text.len() > 3 && text[0] == b'a' && text[1] == b'd' && text[2] == b'd';
+        let mut at = 0;
+        while at + 3 <= text.len() {
+            if is_at(text, at, CONTEXT) {
+                uses = true;
+                let is_stored = at + 3 == text.len() && at > 1 && text[at - 2] == b',';
+                if is_stored {
+                    break;
+                }
+                assert!(
+                    at > 0 && (text[at - 1] == b'[' || is_sum),
+                    "it may only be an address, or be stored"
+                );
+                let (mut offset, mut end) = (0, at + 3);
+                if is_at(text, end, PLUS) {
+                    end += 3;
+                    while end < text.len() && text[end].is_ascii_digit() {
+                        offset = offset * 10 + (text[end] - b'0') as usize;
+                        end += 1;
+                    }
+                }
+                let is_end = if is_sum { end == text.len() } else { end < text.len() && text[end] == b']' };
+                assert!(is_end, "only a number may be added to it");
+                assert!(offset + 8 <= limit, "the offset is not within the loop's words");
+            }
+            at += 1;
+        }
+        line += 1;
+    }
+    uses
+}
+
+const fn is_at(text: &[u8], at: usize, word: &[u8; 3]) -> bool {
+    at + 3 <= text.len() && text[at] == word[0] && text[at + 1] == word[1] && text[at + 2] == word[2]
 }
 
 timed_loop! {
@@ -90,7 +160,7 @@ pub fn run_empty(iterations: u64, context: &mut LoopContext) {
     unsafe { empty_long.run(iterations, context) }
 }
 
-/// The data of another thread's loop, at `r13`, on its own pairs of cache lines: a processor may fetch lines in pairs.
+/// The data of another thread's loop, at the context's register, on its own pairs of cache lines: a processor may fetch lines in pairs.
 #[repr(C, align(128))]
 pub struct Side {
     /// Free for the loop.

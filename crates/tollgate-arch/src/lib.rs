@@ -1,12 +1,14 @@
-//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. For arm64
-//! there are system calls and sizes of pages: the compiler refuses the rest, and nothing stands in for it.
+//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. The modules here
+//! are what both have, under the same names; [`cpuid`] and [`compat`] are of x86-64 alone.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 pub mod call;
-#[cfg(target_arch = "x86_64")]
 pub mod frame;
 pub mod memory;
+pub mod registers;
+pub mod rseq;
+pub mod signal;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -15,5 +17,6 @@ use aarch64 as chosen;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
+pub use chosen::{abi, child, counter};
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{abi, child, compat, counter, cpuid, registers, rseq, signal};
+pub use x86_64::{compat, cpuid};

@@ -5,6 +5,9 @@ use std::arch::x86_64::{_mm_lfence, _rdtsc};
 
 use super::cpuid::cpuid;
 
+/// Names the source of [`stated_rate`].
+pub const RATE: &str = "CPUID.15H";
+
 /// Reads the counter so that earlier instructions have ended and later ones have not begun. `lfence` waits for all earlier
 /// instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the second `lfence` holds back what follows (Intel SDM vol. 2,
 /// RDTSC and RDTSCP; AMD APM vol. 3 with DE_CFG\[1\] set, as Linux does). Returns the processor too.

@@ -1,42 +1,10 @@
 //! The frames of loops.
 
-/// Whether these instructions use `r13`. It must be stored, or be `[r13]` or `[r13 + N]`, with eight bytes from `N` on below
-/// `limit`.
-pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
-    let mut uses = false;
-    let mut line = 0;
-    while line < instructions.len() {
-        let text = instructions[line].as_bytes();
-        let mut at = 0;
-        while at + 3 <= text.len() {
-            if text[at] == b'r' && text[at + 1] == b'1' && text[at + 2] == b'3' {
-                uses = true;
-                let is_stored = at + 3 == text.len() && at > 1 && text[at - 2] == b',';
-                if is_stored {
-                    break;
-                }
-                assert!(at > 0 && text[at - 1] == b'[', "r13 may only be an address, or be stored");
-                let (mut offset, mut end) = (0, at + 3);
-                if text[end] == b' ' {
-                    assert!(
-                        text[end + 1] == b'+' && text[end + 2] == b' ',
-                        "only an offset may be added to r13"
-                    );
-                    end += 3;
-                    while text[end].is_ascii_digit() {
-                        offset = offset * 10 + (text[end] - b'0') as usize;
-                        end += 1;
-                    }
-                }
-                assert!(text[end] == b']', "only a number may be added to r13");
-                assert!(offset + 8 <= limit, "the offset is not within the loop's words");
-            }
-            at += 1;
-        }
-        line += 1;
-    }
-    uses
-}
+/// The register of the context, as instructions name it.
+pub const CONTEXT: &[u8; 3] = b"r13";
+
+/// Stands between it and an offset.
+pub const PLUS: &[u8; 3] = b" + ";
 
 /// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`. `; after "label:", …` may follow for code
 /// that the loop calls, and `first "instruction", …;` may precede the body for code that runs once, before the loop.
@@ -51,12 +19,15 @@ pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
 /// whose iterations all leave the predictors alike, and one for code that calls and returns, as all programs do.
 #[macro_export]
 macro_rules! timed_loop {
-    ($(#[$doc:meta])* $name:ident: called $($body:literal),*) => {
+    ($(#[$doc:meta])* $name:ident: called $($body:literal),* $(; aarch64 $($other:tt)*)?) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret"
         }
     };
-    ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+    (
+        $(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?
+        $(; aarch64 $($other:tt)*)?
+    ) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
         }
@@ -97,7 +68,7 @@ macro_rules! timed_loop {
 /// iteration must end within about a microsecond.
 #[macro_export]
 macro_rules! contending_loop {
-    ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
+    ($(#[$doc:meta])* $name:ident: $($body:literal),* $(; aarch64 $($other:tt)*)?) => {
         const _: bool = $crate::frame::uses_words(&[$($body),*], $crate::frame::WORDS * 8);
         $(#[$doc])*
         #[unsafe(naked)]
@@ -157,7 +128,7 @@ macro_rules! compat_loop {
 }
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::frame::uses_words;
 
     #[test]
     fn words_are_used_by_their_offset_below_the_limit() {

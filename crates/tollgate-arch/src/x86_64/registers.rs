@@ -106,67 +106,10 @@ impl Registers {
 
 /// Offsets in the kernel's `struct pt_regs` (arch/x86/include/asm/ptrace.h).
 pub mod pt_regs {
-    /// The number of the call, 32 bits wide; all 64 are negative if an interrupt or a fault entered the kernel.
+    /// The number of the call, 32 bits wide; negative if an interrupt or a fault entered the kernel.
     pub const CALL: i16 = 120;
     /// The first four arguments of a call.
     pub const ARGUMENTS: [i16; 4] = [112, 104, 96, 56];
     /// The first two of a 32-bit call.
     pub const ARGUMENTS_32: [i16; 2] = [40, 88];
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call::call6;
-
-    /// A child makes two calls, of which the second is refused; it exits with the number of the error.
-    #[test]
-    fn a_call_is_read_and_refused_by_its_registers() {
-        const GIVEN: [u64; 6] = [1, 2, 3, 4, 5, 6];
-        // SAFETY: the child makes system calls alone, and getppid(2) ignores its arguments.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            // SAFETY: as above.
-            unsafe {
-                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == -1 {
-                    libc::_exit(0);
-                }
-                libc::raise(libc::SIGSTOP);
-                call6(libc::SYS_getppid, GIVEN);
-                libc::_exit(-call6(libc::SYS_getppid, GIVEN) as libc::c_int);
-            }
-        }
-        assert!(child > 0, "{}", io::Error::last_os_error());
-        let mut status = 0;
-        let mut wait = || {
-            // SAFETY: the status is valid for writing.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            status
-        };
-        if libc::WIFEXITED(wait()) {
-            return eprintln!("skipped: ptrace(2) is refused");
-        }
-        let mut step = || {
-            // SAFETY: the child is stopped, and the request takes numbers.
-            assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
-            wait()
-        };
-        let in_call = |registers: &Registers| (registers.call(), registers.arguments());
-        step();
-        let entered = Registers::of(child).expect("registers");
-        assert_eq!((in_call(&entered), entered.is_32_bit()), ((libc::SYS_getppid, GIVEN), false));
-        step();
-        let left = Registers::of(child).expect("registers");
-        assert_eq!(left.result(), i64::from(std::process::id()));
-        assert_eq!(left.instruction(), entered.instruction());
-        step();
-        let mut again = Registers::of(child).expect("registers");
-        assert_eq!(in_call(&again), (libc::SYS_getppid, GIVEN));
-        again.refuse_call(libc::ENOSYS);
-        again.set(child).expect("set");
-        step();
-        // Its exit.
-        step();
-        assert_eq!(libc::WEXITSTATUS(step()), libc::ENOSYS);
-    }
 }

@@ -1,14 +1,9 @@
 //! Symbols of rseq(2) in the C library.
 
-/// The library's variables of <sys/rseq.h>, null for a library without them, and this thread's pointer, from which the offset counts.
-pub struct Library {
-    /// `__rseq_offset`.
-    pub offset: *const isize,
-    /// `__rseq_size`.
-    pub size: *const u32,
-    /// The thread's pointer.
-    pub thread: usize,
-}
+pub use crate::rseq::Library;
+
+/// The signature before each abort handler (glibc's RSEQ_SIG).
+pub const SIGNATURE: u32 = 0x5305_3053;
 
 /// Asks the linker, which C code does with weak symbols.
 pub fn library() -> Library {

@@ -1,0 +1,132 @@
+//! The frames of loops.
+
+/// The register of the context, as instructions name it.
+pub const CONTEXT: &[u8; 3] = b"x20";
+
+/// Stands between it and an offset.
+pub const PLUS: &[u8; 3] = b", #";
+
+/// Writes a loop as on x86-64, from what follows `; aarch64`: instructions, or `none "reason"` for an operation that arm64 does
+/// not have. A loop with neither is not written for arm64 yet.
+///
+/// In the body `x20` is the context and `x19` the counter, which must be kept, as must `x30` after `called`; all else is free.
+/// `x0` is the result. Offsets from `x20` are checked at compile time.
+#[macro_export]
+macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: called $($x86:literal),*; aarch64 none $why:literal) => {
+        $crate::timed_loop! { @none $(#[$doc])* $name: true; $why }
+    };
+    ($(#[$doc:meta])* $name:ident: called $($x86:literal),*; aarch64 $($body:literal),+) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", $($body,)* "ret"
+        }
+    };
+    // The frame.
+    ($(#[$doc:meta])* $name:ident: called) => {
+        $crate::timed_loop! { @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", "ret" }
+    };
+    ($(#[$doc:meta])* $name:ident: called $($x86:literal),+) => {
+        $crate::timed_loop! { @none $(#[$doc])* $name: true; "its loop is not written for arm64 yet" }
+    };
+    ($(#[$doc:meta])* $name:ident:) => {
+        $crate::timed_loop! { @ $(#[$doc])* $name: false; }
+    };
+    (
+        $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?
+        ; aarch64 none $why:literal
+    ) => {
+        $crate::timed_loop! { @none $(#[$doc])* $name: false; $why }
+    };
+    (
+        $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?
+        ; aarch64 $(first $($first:literal),+;)? $($body:literal),+
+    ) => {
+        $crate::timed_loop! { @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* }
+    };
+    (
+        $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?
+    ) => {
+        $crate::timed_loop! { @none $(#[$doc])* $name: false; "its loop is not written for arm64 yet" }
+    };
+    (@none $(#[$doc:meta])* $name:ident: $called:literal; $why:literal) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = $crate::frame::LongLoop::absent($called, $why);
+    };
+    (@ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn entry(iterations: u64, context: *mut $crate::frame::LoopContext) {
+                core::arch::naked_asm!(
+                    "stp x29, x30, [sp, -96]!",
+                    "stp x19, x20, [sp, 16]", "stp x21, x22, [sp, 32]", "stp x23, x24, [sp, 48]",
+                    "stp x25, x26, [sp, 64]", "stp x27, x28, [sp, 80]",
+                    "mov x19, x0",
+                    "mov x20, x1",
+                    "mov x0, 0",
+                    $($($first,)+)?
+                    // A loop that straddles a fetch window would change its time from build to build.
+                    ".p2align 6",
+                    "2:",
+                    $($body,)*
+                    "subs x19, x19, 1",
+                    "b.ne 2b",
+                    "str x0, [x20, 56]",
+                    "ldp x19, x20, [sp, 16]", "ldp x21, x22, [sp, 32]", "ldp x23, x24, [sp, 48]",
+                    "ldp x25, x26, [sp, 64]", "ldp x27, x28, [sp, 80]",
+                    "ldp x29, x30, [sp], 96",
+                    "ret",
+                    $($($after,)+)?
+                )
+            }
+            const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
+            // SAFETY: these are its instructions. One that uses no `x20` must be sound in any process by the macro's contract.
+            unsafe { $crate::frame::LongLoop::written(entry, INSTRUCTIONS, $called) }
+        };
+    };
+}
+
+/// Writes the loop of another thread as on x86-64, from what follows `; aarch64`. In the body `x20` points to the
+/// [`Side`](crate::frame::Side); `x19` must be kept. One with nothing there is not written for arm64 yet, and its partner's loop is not
+/// either.
+#[macro_export]
+macro_rules! contending_loop {
+    ($(#[$doc:meta])* $name:ident: $($x86:literal),*) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::ContendingLoop = $crate::frame::no_contending_loop;
+    };
+    ($(#[$doc:meta])* $name:ident: $($x86:literal),*; aarch64 $($body:literal),*) => {
+        const _: bool = $crate::frame::uses_words(&[$($body),*], $crate::frame::WORDS * 8);
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(side: *mut $crate::frame::Side) {
+            core::arch::naked_asm!(
+                "stp x29, x30, [sp, -32]!",
+                "stp x19, x20, [sp, 16]",
+                "mov x20, x0",
+                "isb", "mrs x19, cntvct_el0",
+                "str x19, [x20, 96]",
+                ".p2align 6",
+                "2:",
+                $($body,)*
+                "isb", "mrs x9, cntvct_el0",
+                "sub x10, x9, x19", "mov x19, x9",
+                "ldr x11, [x20, 112]", "cmp x10, x11", "b.ls 8f",
+                "ldr x11, [x20, 120]", "and x12, x11, 63", "add x12, x20, x12, lsl 4",
+                "str x9, [x12, 384]", "str x10, [x12, 392]",
+                "add x11, x11, 1", "str x11, [x20, 120]",
+                "8:",
+                "add x12, x20, 128", "ldr x11, [x12]", "add x11, x11, 1", "stlr x11, [x12]",
+                "ldr x11, [x20, 256]",
+                "cbz x11, 2b",
+                "str x19, [x20, 104]",
+                "ldp x19, x20, [sp, 16]",
+                "ldp x29, x30, [sp], 32",
+                "ret",
+            )
+        }
+    };
+}
