@@ -3,8 +3,12 @@
 pub mod abi;
 pub mod call;
 pub mod child;
+pub mod compat;
 pub mod counter;
 pub mod frame;
 pub mod registers;
 pub mod rseq;
 pub mod signal;
+
+/// It has no such instruction.
+pub const CPUID: Option<crate::cpuid::Cpuid> = None;

@@ -232,7 +232,59 @@ macro_rules! bytes_between {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
+    use crate::contending_loop;
+
+    timed_loop! {
+        /// Adds 3 to word 1.
+        add: "add qword ptr [r13 + 8], 3", "mov rax, [r13 + 8]";
+        aarch64 "ldr x0, [x20, #8]", "add x0, x0, 3", "str x0, [x20, #8]"
+    }
+
+    timed_loop! {
+        /// No call has the number -1.
+        refused: called "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
+    }
+
+    #[test]
+    fn a_loop_makes_its_iterations_and_leaves_the_last_result() {
+        let mut context = LoopContext { words: [0, 100, 0, 0, 0, 0, 7], result: 0 };
+        // SAFETY: the words are the loop's.
+        unsafe { add.run(5, &mut context) };
+        assert_eq!((context.words, context.result), ([0, 115, 0, 0, 0, 0, 7], 115));
+        run_empty(3, &mut context);
+        assert_eq!((context.words[1], context.result), (115, 0));
+        // SAFETY: the loops use no words.
+        unsafe { refused.run(2, &mut context) };
+        assert_eq!(context.result.cast_signed(), -i64::from(libc::ENOSYS));
+        // SAFETY: as above.
+        unsafe { refused.empty().run(2, &mut context) };
+        assert_eq!([add.uses_context(), refused.uses_context(), refused.is_called()], [true, false, true]);
+    }
+
+    contending_loop! {
+        /// Adds 1 to word 2, and sets the stop word at 10.
+        ten:
+            "inc qword ptr [r13 + 16]", "cmp qword ptr [r13 + 16], 10", "jb 3f",
+            "lea rcx, [r13 + 88]", "mov qword ptr [rcx + 168], 1", "3:";
+        aarch64
+            "ldr x1, [x20, #16]", "add x1, x1, 1", "str x1, [x20, #16]", "cmp x1, 10", "b.lo 3f",
+            "add x2, x20, #88", "mov x1, 1", "str x1, [x2, 168]", "3:"
+    }
+
+    #[test]
+    fn a_contending_loop_ends_after_the_iteration_that_finds_its_stop_word_set() {
+        // Each iteration is longer than no tick at all, or takes none.
+        let mut side = Side { long: 0, ..Side::default() };
+        // SAFETY: the loop uses its side alone, and ends itself.
+        unsafe { ten(&mut side) };
+        assert_eq!((side.words[2], side.iterations(), side.stop.0.load(Relaxed)), (10, 10, 1));
+        assert!(side.stamps[0] > 0 && side.stamps[0] <= side.stamps[1] && side.long_iterations <= 10);
+        let logged: u64 = side.log.iter().map(|[_, ticks]| ticks).sum();
+        assert_eq!(logged, side.stamps[1] - side.stamps[0]);
+    }
 
     #[test]
     fn the_loops_offsets_are_the_fields_offsets() {

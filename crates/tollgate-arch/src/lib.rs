@@ -1,9 +1,10 @@
-//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. The modules here
-//! are what both have, under the same names; [`cpuid`] and [`compat`] are of x86-64 alone.
+//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. All have the same
+//! names, so that the compiler finds what one lacks; what an architecture cannot have is `None`, or says why.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 pub mod call;
+pub mod cpuid;
 pub mod frame;
 pub mod memory;
 pub mod registers;
@@ -17,6 +18,4 @@ use aarch64 as chosen;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
-pub use chosen::{abi, child, counter};
-#[cfg(target_arch = "x86_64")]
-pub use x86_64::{compat, cpuid};
+pub use chosen::{abi, child, compat, counter};

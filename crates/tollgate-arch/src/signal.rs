@@ -65,3 +65,44 @@ unsafe fn rt_sigaction(signal: libc::c_int, new: *const Action, old: *mut Action
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+    use crate::frame::LoopContext;
+    use crate::{handler, timed_loop};
+
+    static CODE: AtomicUsize = AtomicUsize::new(0);
+    static SIGNALS: AtomicU64 = AtomicU64::new(0);
+    const REACH: usize = 256;
+
+    extern "C" fn refuse(_: libc::c_int) {
+        std::process::abort()
+    }
+
+    timed_loop! {
+        /// An instruction that no processor has.
+        invalid: called "ud2"; aarch64 "udf 0"
+    }
+
+    handler! {
+        CODE, REACH, SIGNALS, refuse;
+        /// Steps over it.
+        step_over: "add rax, 2", "mov [rdx + {rip}], rax"; aarch64 "add x3, x3, 4", "str x3, [x2, {rip}]"
+    }
+
+    #[test]
+    fn a_handler_counts_the_faults_of_its_loop_and_steps_over_them() {
+        CODE.store(invalid.address(), Relaxed);
+        let before = Action::now(libc::SIGILL).expect("the action");
+        // SAFETY: the handler changes its context and these counters alone.
+        unsafe { Action::of(step_over).put(libc::SIGILL) }.expect("the action");
+        // SAFETY: the handler steps over the loop's instruction.
+        unsafe { invalid.run(3, &mut LoopContext::default()) };
+        // SAFETY: as it was.
+        unsafe { before.put(libc::SIGILL) }.expect("the action");
+        assert_eq!((SIGNALS.load(Relaxed), Action::now(libc::SIGILL).expect("the action")), (3, before));
+    }
+}

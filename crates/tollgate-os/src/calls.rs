@@ -2,10 +2,10 @@
 //!
 //! The tables are text that is searched linearly: names are looked up when a table is shown, never while a command runs.
 
+pub use tollgate_arch::abi::X32;
 use tollgate_arch::abi::{CALLS, CALLS_32};
 
-/// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
-pub const X32: u32 = 0x4000_0000;
+/// On x86-64, the numbers that mean a call of x32 alone.
 const X32_ALONE: std::ops::RangeInclusive<u32> = 512..=547;
 
 /// Returns the name to show for a call: `openat`, or `openat (32-bit)` from the 32-bit table, or `openat (x32)` for the x32
@@ -37,10 +37,10 @@ pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     /// Number for 64-bit programs.
-    pub x86_64: Option<u32>,
-    /// Number for 32-bit programs and `int $0x80`.
-    pub i386: Option<u32>,
-    /// Number for the x32 ABI, including [`X32`].
+    pub long: Option<u32>,
+    /// Number for 32-bit programs, and on x86 for `int $0x80`.
+    pub short: Option<u32>,
+    /// Number for the x32 ABI, including [`X32`], on an architecture that has it.
     pub x32: Option<u32>,
 }
 
@@ -49,10 +49,11 @@ pub fn number(name: &str) -> Option<Numbers> {
     let find = |table, x32_alone: bool| {
         entries(table).find(|(number, entry)| *entry == name && X32_ALONE.contains(number) == x32_alone)
     };
-    let x86_64 = find(CALLS, false).map(|(number, _)| number);
-    let x32 = find(CALLS, true).map(|(number, _)| number).or(x86_64).map(|number| number | X32);
-    let i386 = entries(CALLS_32).find(|(_, entry)| *entry == name).map(|(number, _)| number);
-    (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
+    let long = find(CALLS, false).map(|(number, _)| number);
+    let x32 = find(CALLS, true).map(|(number, _)| number).or(long).map(|number| number | X32);
+    let x32 = x32.filter(|number| number & X32 != 0);
+    let short = entries(CALLS_32).find(|(_, entry)| *entry == name).map(|(number, _)| number);
+    (long.is_some() || short.is_some()).then_some(Numbers { long, short, x32 })
 }
 
 /// Returns the names of all calls.

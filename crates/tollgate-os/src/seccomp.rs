@@ -50,9 +50,9 @@ pub struct Rules {
 impl Rules {
     /// Adds an answer to a call for each of its numbers.
     pub fn add(&mut self, numbers: Numbers, answer: u32) {
-        let long = [numbers.x86_64, numbers.x32].into_iter().flatten();
+        let long = [numbers.long, numbers.x32].into_iter().flatten();
         self.long.named.extend(long.map(|number| (number, answer)));
-        self.short.named.extend(numbers.i386.map(|number| (number, answer)));
+        self.short.named.extend(numbers.short.map(|number| (number, answer)));
     }
 
     /// Builds the filter; `None` if there are more rules than fit in one.

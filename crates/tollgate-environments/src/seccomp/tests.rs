@@ -29,7 +29,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
     let names: Vec<&str> = BLOCKED.split_whitespace().collect();
     let numbers: Vec<_> = names.iter().map(|name| (*name, calls::number(name).expect(name))).collect();
     let short_only: Vec<&str> =
-        numbers.iter().filter(|(_, numbers)| numbers.x86_64.is_none()).map(|(name, _)| *name).collect();
+        numbers.iter().filter(|(_, numbers)| numbers.long.is_none()).map(|(name, _)| *name).collect();
     assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
     assert_eq!(numbers.len(), 49);
     let filter = Filter::read(&Seccomp::Default).unwrap().unwrap();
@@ -43,7 +43,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
         ("sched_yield", 0),
         ("statx", libc::EFAULT),
     ] {
-        let number = calls::number(name).unwrap().x86_64.unwrap();
+        let number = calls::number(name).unwrap().long.unwrap();
         assert_eq!(under(&filter, number.into(), [u64::MAX, 0]), expected, "{name}");
     }
     assert!(Filter::read(&Seccomp::None).unwrap().is_none());

@@ -52,15 +52,15 @@ fn names_show_their_table() {
 
 #[test]
 fn numbers_and_names_are_each_others_reverse() {
-    assert_eq!(number("openat"), Some(Numbers { x86_64: Some(257), i386: Some(295), x32: Some(X32 | 257) }));
-    assert_eq!(number("execve"), Some(Numbers { x86_64: Some(59), i386: Some(11), x32: Some(X32 | 520) }));
-    assert_eq!(number("waitpid"), Some(Numbers { x86_64: None, i386: Some(7), x32: None }));
+    assert_eq!(number("openat"), Some(Numbers { long: Some(257), short: Some(295), x32: Some(X32 | 257) }));
+    assert_eq!(number("execve"), Some(Numbers { long: Some(59), short: Some(11), x32: Some(X32 | 520) }));
+    assert_eq!(number("waitpid"), Some(Numbers { long: None, short: Some(7), x32: None }));
     assert_eq!(number("opennat"), None);
     for (at, entry) in entries(CALLS).filter(|(at, _)| !X32_ALONE.contains(at)) {
-        assert_eq!(number(entry).and_then(|numbers| numbers.x86_64), Some(at), "{entry}");
+        assert_eq!(number(entry).and_then(|numbers| numbers.long), Some(at), "{entry}");
     }
     for (at, entry) in entries(CALLS_32) {
-        assert_eq!(number(entry).and_then(|numbers| numbers.i386), Some(at), "{entry}");
+        assert_eq!(number(entry).and_then(|numbers| numbers.short), Some(at), "{entry}");
     }
 }
 

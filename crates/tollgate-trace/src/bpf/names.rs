@@ -7,7 +7,7 @@ use crate::calls;
 
 pub(super) fn indices(numbers: calls::Numbers) -> impl Iterator<Item = usize> {
     let x32 = numbers.x32.map(|number| number & !calls::X32);
-    let tables = [(numbers.x86_64, 0), (numbers.i386, TABLE), (x32, 2 * TABLE)];
+    let tables = [(numbers.long, 0), (numbers.short, TABLE), (x32, 2 * TABLE)];
     tables.into_iter().filter_map(|(number, base)| number.map(|number| base + number as usize))
 }
 

@@ -76,7 +76,7 @@ mod tests {
         let parts = Parts { on_cpu_ns: 3, unknown_ns: 7, ..Parts::default() };
         let stretch = Stretch { parts, disk: false, left: true, gave_away: false };
         let parts = |name: &str, stretch: Stretch| {
-            let number = calls::number(name).and_then(|numbers| numbers.x86_64).unwrap();
+            let number = calls::number(name).and_then(|numbers| numbers.long).unwrap();
             parts_of(
                 stretch,
                 Key { number: number.into(), is_32_bit: false },

@@ -16,8 +16,8 @@ pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
     let known = names.iter().filter_map(|name| calls::number(name));
     known
         .flat_map(|numbers| {
-            let long = [numbers.x86_64, numbers.x32].into_iter().flatten().map(|number| (number, false));
-            long.chain(numbers.i386.map(|number| (number, true)))
+            let long = [numbers.long, numbers.x32].into_iter().flatten().map(|number| (number, false));
+            long.chain(numbers.short.map(|number| (number, true)))
         })
         .collect()
 }
