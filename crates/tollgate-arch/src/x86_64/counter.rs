@@ -5,6 +5,8 @@ use std::arch::x86_64::{_mm_lfence, _rdtsc};
 
 use super::cpuid::cpuid;
 
+/// Names the counter.
+pub const NAME: &str = "tsc";
 /// Names the source of [`stated_rate`].
 pub const RATE: &str = "CPUID.15H";
 
@@ -51,6 +53,14 @@ pub unsafe fn fenced() -> u64 {
         _mm_lfence();
         ticks
     }
+}
+
+/// Executes one instruction this many times in a row, which shows in a log of instructions. It reads no memory, so that no page fault
+/// interrupts it.
+#[inline(never)]
+pub fn mark(times: u64) {
+    // SAFETY: it only counts down a register.
+    unsafe { asm!("2: loop 2b", inout("rcx") times => _, options(nostack, nomem, preserves_flags)) };
 }
 
 /// Whether the processor has RDTSCP: CPUID.80000001H:EDX\[27\].

@@ -14,7 +14,7 @@ use tollgate_model::own;
 
 crate::timed_loop! {
     /// Number -1 is not a system call: the unit in which crossings are shown.
-    refused_call: called "mov rax, -1", "syscall"
+    refused_call: called "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
 }
 
 /// The simplest kernel entry.

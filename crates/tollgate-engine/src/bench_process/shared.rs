@@ -390,7 +390,7 @@ mod tests {
     fn the_clock_and_the_pinning_are_reported() {
         let shared = SharedResults::new(0).expect("shared memory");
         assert_eq!(shared.report(), Report::default());
-        let clock = Some(Ok((Clock::Tsc { hz: 3 }, FrequencySource::Cpuid15)));
+        let clock = Some(Ok((Clock::Tsc { hz: 3 }, FrequencySource::Stated)));
         let over = Duration::from_millis(40);
         let affinity = Some(Observed { pinned: 1, ran_on: [Some(1), None], quick: 9, over });
         let pmu = Some(Err(NoPmu { is_refused: true, why: "EPERM".to_owned() }));

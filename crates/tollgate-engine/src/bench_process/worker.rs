@@ -30,7 +30,7 @@ use crate::machine::clock::{self, Clock};
 use crate::machine::cpu;
 use crate::machine::limits::{Limits, Quota};
 use crate::machine::storage::Storage;
-use crate::refusal::Result;
+use crate::refusal::{Refusal, Result};
 use tollgate_model::stats::random::Random;
 
 use turns::{Pipes, TurnRunner};
@@ -233,7 +233,11 @@ impl Bench<'_> {
         let Kind::Instance(instance) = benchmark.kind else {
             return Err(fail!("a whole command has no instance"));
         };
-        let instance = instance((benchmark.timed)(&order.params), &order.params, &mut self.context)?;
+        let timed = (benchmark.timed)(&order.params);
+        if let Some(why) = timed.why_absent() {
+            return Err(Refusal::Skip(why.to_owned()));
+        }
+        let instance = instance(timed, &order.params, &mut self.context)?;
         Ok((benchmark, instance))
     }
 

@@ -1,8 +1,8 @@
 //! The code that is timed. A test disassembles each loop and checks that it has its benchmark's instruction as often as stated, and no other
 //! that matters.
 
-use tollgate_arch::frame;
 pub use tollgate_arch::frame::{LongLoop, LoopContext, run_empty};
+use tollgate_arch::{compat, frame};
 
 /// A loop that can be timed.
 #[derive(Clone, Copy)]
@@ -43,6 +43,15 @@ impl Timed {
     /// Makes a loop with one operation per iteration, by this instruction.
     pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
         Self::Loop { code, instruction, times: 1 }
+    }
+
+    /// Why this architecture does not have the operation; `None` if it has.
+    pub fn why_absent(&self) -> Option<&'static str> {
+        match self {
+            Self::Loop { code: TimedLoop::Long(code), .. } | Self::Together { code, .. } => code.why_absent(),
+            Self::Loop { code: TimedLoop::Compat(_), .. } => compat::WHY_ABSENT,
+            Self::Whole(_) => None,
+        }
     }
 }
 

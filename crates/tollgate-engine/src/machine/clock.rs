@@ -54,8 +54,8 @@ pub enum TscFault {
 /// The source of the counter's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FrequencySource {
-    /// CPUID leaf 15H: crystal frequency and ratio.
-    Cpuid15,
+    /// The processor's own statement: crystal frequency and ratio (CPUID leaf 15H), or CNTFRQ_EL0.
+    Stated,
     /// CPUID leaf 4000_0010H: the hypervisor's value, in kHz.
     Hypervisor,
     /// Calibrated by CLOCK_MONOTONIC_RAW.
@@ -68,7 +68,7 @@ impl FrequencySource {
     /// Describes it for a fact's source.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Cpuid15 => "CPUID.15H",
+            Self::Stated => counter::RATE,
             Self::Hypervisor => "CPUID.40000010H",
             Self::Calibrated => "calibrated against CLOCK_MONOTONIC_RAW",
             Self::Instructions => "QEMU -icount shift=0: one tick an instruction",
@@ -240,7 +240,7 @@ fn check_offsets() -> Result<(), TscFault> {
 }
 
 fn stated_frequency() -> Option<(u64, FrequencySource)> {
-    let processors = counter::stated_rate().map(|hz| (hz, FrequencySource::Cpuid15));
+    let processors = counter::stated_rate().map(|hz| (hz, FrequencySource::Stated));
     processors.or_else(|| counter::hypervisors_rate().map(|hz| (hz, FrequencySource::Hypervisor)))
 }
 

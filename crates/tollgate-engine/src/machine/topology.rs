@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
-use tollgate_arch::cpuid::{CpuidResult, cpuid};
+use tollgate_arch::cpuid::{CPUID, CpuidResult};
 
 use crate::machine::cpu;
 
@@ -225,9 +225,10 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|&bytes| bytes > 0)
 }
 
-/// The caches by CPUID: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E).
+/// The caches by CPUID: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E). arm64 has no such instruction.
 fn caches_by_cpuid() -> Vec<Cache> {
     const MOST: u32 = 16;
+    let Some(cpuid) = CPUID else { return Vec::new() };
     let offers = |leaf: u32| cpuid(leaf & 0x8000_0000, 0).eax >= leaf;
     let is_first = |leaf: &u32| offers(*leaf) && cpuid(*leaf, 0).eax & 0x1f != 0;
     let Some(leaf) = [4, 0x8000_001d].into_iter().find(is_first) else { return Vec::new() };

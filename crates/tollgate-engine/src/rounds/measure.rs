@@ -1,6 +1,7 @@
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
+use tollgate_arch::counter;
 use tollgate_model::bounded::MAX_PROCESSES;
 use tollgate_model::text::plainly;
 use tollgate_model::{Fact, Measurement, Outcome, own};
@@ -366,7 +367,9 @@ pub(crate) fn clock_found(
     let refused =
         |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
     let (clock, fact) = match (ending, &report.clock) {
-        (Ending::Finished, Some(Ok((clock, source)))) => (*clock, Fact::known("tsc", source.describe())),
+        (Ending::Finished, Some(Ok((clock, source)))) => {
+            (*clock, Fact::known(counter::NAME, source.describe()))
+        }
         (Ending::Finished, Some(Err(why))) => refused(why.clone()),
         (ending, _) => refused(ending.describe(stall)),
     };

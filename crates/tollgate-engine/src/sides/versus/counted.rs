@@ -5,7 +5,6 @@
 //! with everything that it starts and waits for, and its exit. Executions must be the same at each boot, so nothing here depends on a
 //! time of the host: `/init` executes all of them before anything in the guest communicates with the host.
 
-use std::arch::asm;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,6 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_getres, clock_gettime};
+use tollgate_arch::counter::mark;
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
@@ -203,7 +203,7 @@ impl<'a> Prepared<'a> {
         let most = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
         let ready = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&most));
         let now = self.clock.moment();
-        mark();
+        mark(MARK);
         let coarse = coarse();
         let is_over = matches!(ready, Ok(1..));
         if !(order.keeps && is_over) {
@@ -248,7 +248,7 @@ impl<'a> Prepared<'a> {
         self.shared[COARSE].store(now, Relaxed);
         self.shared[FAULTS].store(used.faults(), Relaxed);
         self.shared[SWITCHES].store(used.nivcsw, Relaxed);
-        mark();
+        mark(MARK);
         self.shared[BEGAN].store(self.clock.moment(), Relaxed);
         // SAFETY: the texts end with NUL, and the lists with null.
         unsafe { libc::execve(self.program.as_ptr(), words.as_ptr(), variables.as_ptr()) };
@@ -325,15 +325,6 @@ fn behind_a_tick() -> u64 {
 fn coarse() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// Executes one instruction [`MARK`] times in a row. It reads no memory, so that no page fault interrupts it.
-#[inline(never)]
-fn mark() {
-    // SAFETY: it only counts down a register.
-    unsafe {
-        asm!("2: loop 2b", inout("rcx") MARK => _, options(nostack, nomem, preserves_flags));
-    }
 }
 
 #[cfg(test)]
