@@ -6,6 +6,8 @@ pub const AUDIT_ARCH: u32 = 0xc000_00b7;
 pub const AUDIT_ARCH_32: u32 = 0x4000_0028;
 /// No numbers are marked: there is one ABI of 64-bit programs.
 pub const X32: u32 = 0;
+/// vfork(3) is a clone(2).
+pub const VFORK: Option<libc::c_long> = None;
 
 /// The system calls of 64-bit programs, from Linux 6.18 (`scripts/syscall.tbl`): names in the order of their numbers, from 0. A
 /// number in the text is that of the next name.

@@ -120,6 +120,10 @@ fn exchange<T>(
     }
 }
 
+/// The field of the kernel's `struct thread_info` and its bits that say that a call is of the 32-bit table (`TIF_32BIT` of
+/// asm/thread_info.h).
+pub const COMPAT: (&str, i32) = ("flags", 1 << 22);
+
 /// Offsets in the kernel's `struct pt_regs` (arch/arm64/include/asm/ptrace.h).
 pub mod pt_regs {
     /// The number of the call, 32 bits wide; negative if an interrupt or a fault entered the kernel.

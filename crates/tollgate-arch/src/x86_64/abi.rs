@@ -6,6 +6,8 @@ pub const AUDIT_ARCH: u32 = 0xc000_003e;
 pub const AUDIT_ARCH_32: u32 = 0x4000_0003;
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
 pub const X32: u32 = 0x4000_0000;
+/// The number of vfork(2).
+pub const VFORK: Option<libc::c_long> = Some(libc::SYS_vfork);
 
 /// The system calls of 64-bit programs, from Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl`): names in the order of their
 /// numbers, from 0. A number in the text is that of the next name. Only x32 has 512 to 547.

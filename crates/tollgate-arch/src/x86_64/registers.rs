@@ -104,6 +104,10 @@ impl Registers {
     }
 }
 
+/// The field of the kernel's `struct thread_info` and its bits that say that a call came through an entry of the 32-bit table
+/// (`TS_COMPAT` of asm/thread_info.h).
+pub const COMPAT: (&str, i32) = ("status", 2);
+
 /// Offsets in the kernel's `struct pt_regs` (arch/x86/include/asm/ptrace.h).
 pub mod pt_regs {
     /// The number of the call, 32 bits wide; negative if an interrupt or a fault entered the kernel.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tollgate_arch::registers::COMPAT;
+
 use super::btf::{Btf, TypeKind};
 use super::sys;
 
@@ -28,7 +30,7 @@ pub(super) struct Tracepoints {
 /// Byte offsets of fields in `struct task_struct` and in structures that it points to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offsets {
-    /// `thread_info.status`, which tells whether a call is of the 32-bit table.
+    /// The field of `thread_info` that tells whether a call is of the 32-bit table.
     pub status: i16,
     /// `pending.signal.sig`, the signals pending for this thread alone.
     pub pending: i16,
@@ -192,7 +194,7 @@ impl Kernel {
             Some(field(task, &["__state"]).or_else(|_| field(task, &["state"]))?)
         };
         let offsets = Offsets {
-            status: field(task, &["thread_info", "status"])?,
+            status: field(task, &["thread_info", COMPAT.0])?,
             pending: field(task, &["pending", "signal", "sig"])?,
             pid: field(task, &["pid"])?,
             tgid: field(task, &["tgid"])?,

@@ -415,7 +415,7 @@ fn mode(text: &str) -> Option<Body<'_>> {
     Some(Body::Mode { thread: thread.parse().ok()?, is_32_bit: rest.starts_with("32 bit mode") })
 }
 
-/// The errors of x86-64 from 1 (asm-generic/errno-base.h and errno.h), by strace's names.
+/// The errors of x86-64 and arm64 from 1 (asm-generic/errno-base.h and errno.h), by strace's names.
 const ERRORS: &str = "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST \
     EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK \
     ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT EBADE EBADR \

@@ -1,5 +1,7 @@
 //! Entry and return of system calls. They run at every call of every process, so their time is the overhead of tracing.
 
+use tollgate_arch::{abi::X32, registers::COMPAT};
+
 use super::bucket::bucket;
 use super::*;
 use crate::bpf::layout::{CALLS, EventRecord, Lane, MOST_SLOTS, NO_CALL, Slot, TABLE};
@@ -8,10 +10,6 @@ use crate::bpf::layout::{CALLS, EventRecord, Lane, MOST_SLOTS, NO_CALL, Slot, TA
 const EXECVE: i32 = libc::SYS_execve as i32;
 const EXECVEAT: i32 = libc::SYS_execveat as i32;
 
-/// `TS_COMPAT` of thread_info.status: the call came through an entry of the 32-bit table.
-const TS_COMPAT: i32 = 2;
-/// `__X32_SYSCALL_BIT` in a system call number.
-const X32_BIT: i32 = 0x4000_0000;
 pub(super) const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 
 /// sys_enter(regs, number): records which call begins, and when.
@@ -116,7 +114,7 @@ impl OtherTables {
     pub fn unless_first(a: &mut Assembler, target: &Target, number: Register) -> Self {
         let others = Self { odd: a.label(), compat: a.label(), known: a.label() };
         a.load(R1, TASK, Field::word(target.kernel.task.status));
-        a.jump_if(Condition::AnyBit, R1, TS_COMPAT, others.compat);
+        a.jump_if(Condition::AnyBit, R1, COMPAT.1, others.compat);
         a.jump_if(Condition::AtLeast, number, TABLE as i32, others.odd);
         a.bind(others.known);
         others
@@ -125,7 +123,7 @@ impl OtherTables {
     /// Handles the rest of the two tables, and the other two, where speed does not matter. Nothing may fall through to here.
     pub fn write(self, a: &mut Assembler, number: Register) {
         a.bind(self.odd);
-        a.and(number, !X32_BIT);
+        a.and(number, !X32.cast_signed());
         a.unless(Condition::AtLeast, number, TABLE as i32, |a| {
             a.add(number, 2 * TABLE as i32);
             a.jump(self.known);

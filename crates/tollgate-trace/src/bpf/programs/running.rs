@@ -92,8 +92,10 @@ fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     a.mov(R1, TASK);
     a.call(Helper::TaskPtRegs);
     a.jump_if(Condition::Equal, R0, 0, none);
-    a.load(R8, R0, Field::double(pt_regs::CALL));
-    a.jump_if(Condition::Negative, R8, 0, none);
+    a.load(R8, R0, Field::word(pt_regs::CALL));
+    a.mov(R1, R8);
+    a.shl(R1, 32);
+    a.jump_if(Condition::Negative, R1, 0, none);
     let tables = OtherTables::unless_first(a, target, R8);
     if target.only_some {
         calls::slot_of_call(a, target, R8);

@@ -3,6 +3,8 @@
 //! The kernel calls these programs with the runqueue of the task's processor locked, so the events of one task arrive in
 //! order. A task is woken on another processor only after it was switched out.
 
+use tollgate_arch::abi::VFORK;
+
 use super::*;
 
 // Bits of task_struct.__state: include/linux/sched.h.
@@ -121,7 +123,7 @@ pub(super) fn kind_of_sleep(a: &mut Assembler, call: impl FnOnce(&mut Assembler)
     let is_disk = a.label();
     a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
     call(a);
-    for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
+    for call in VFORK.into_iter().chain([libc::SYS_clone, libc::SYS_clone3]) {
         a.jump_if(Condition::Equal, R1, call as i32, sleeps);
     }
     a.bind(is_disk);
