@@ -15,10 +15,7 @@ use kvm_ioctls::VcpuFd;
 use tollgate_os::signals::Set;
 use tollgate_os::timer::Timer;
 
-/// Says in a clause that the time limit was reached.
-pub fn out_of_patience(patience: Duration) -> String {
-    format!("it was stopped after {patience:?}")
-}
+use crate::out_of_patience;
 
 /// KVM_SET_SIGNAL_MASK, `_IOW(KVMIO, 0x8b, struct kvm_signal_mask)` in linux/kvm.h.
 const SET_SIGNAL_MASK: libc::c_ulong = 0x4004_ae8b;

@@ -3,9 +3,10 @@
 use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
 use kvm_ioctls::{VcpuFd, VmFd};
 
+use crate::KvmError;
+use crate::kvm::{failed, failed_io, unavailable};
 use crate::memory::Memory;
 use crate::state::registers;
-use crate::{KvmError, failed, failed_io, unavailable};
 
 /// The pages that KVM itself may take and those of the local APIC lie above this, below 4 GiB.
 const MAX_MEMORY: usize = 3 << 30;
