@@ -12,3 +12,6 @@ pub mod signal;
 
 /// It has no such instruction.
 pub const CPUID: Option<crate::cpuid::Cpuid> = None;
+
+/// It has exception levels, and no descriptor tables.
+pub const RING3: Option<crate::ring3::Ring3> = None;

@@ -8,6 +8,7 @@ pub mod cpuid;
 pub mod frame;
 pub mod memory;
 pub mod registers;
+pub mod ring3;
 pub mod rseq;
 pub mod signal;
 #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
 //! Registers: of a stopped thread, and where the kernel keeps those of a call.
 
-pub use crate::chosen::registers::{COMPAT, Registers, pt_regs};
+pub use crate::chosen::registers::{AFTER_BREAKPOINT, BREAKPOINT, COMPAT, Registers, SYSTEM_CALL, pt_regs};
 
 #[cfg(test)]
 mod tests {

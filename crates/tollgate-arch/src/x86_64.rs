@@ -8,8 +8,18 @@ pub mod counter;
 mod cpuid;
 pub mod frame;
 pub mod registers;
+mod ring3;
 pub mod rseq;
 pub mod signal;
 
 /// Every processor with 64-bit mode has it.
 pub const CPUID: Option<crate::cpuid::Cpuid> = Some(cpuid::cpuid);
+
+/// Programs are in ring 3.
+pub const RING3: Option<crate::ring3::Ring3> = Some(crate::ring3::Ring3 {
+    segments: ring3::segments,
+    descriptor: ring3::descriptor,
+    store: ring3::store,
+    through: ring3::through,
+    fault: ring3::fault,
+});

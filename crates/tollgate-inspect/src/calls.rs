@@ -108,10 +108,12 @@ pub(crate) fn timer_slack() -> Option<i64> {
 }
 
 pub(crate) fn flushes_l1d() -> Result<i64, i32> {
+    // The C library of arm64 does not name it.
+    const PR_GET_SPECULATION_CTRL: libc::c_int = 52;
     const PR_SPEC_L1D_FLUSH: libc::c_ulong = 2;
     const NONE: libc::c_ulong = 0;
     // SAFETY: the question takes no pointers and changes nothing.
-    answered(unsafe { libc::prctl(libc::PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) })
+    answered(unsafe { libc::prctl(PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) })
 }
 
 /// `PR_SCHED_CORE_GET` of `prctl(2)`: whether this thread shares a core only with threads that have its cookie.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_arch::cpuid::cpuid;
+use tollgate_arch::cpuid::{CPUID, CpuidResult};
 
 /// EAX, EBX, ECX and EDX after one execution.
 pub type Registers = [u32; 4];
@@ -52,15 +52,14 @@ impl FromIterator<((u32, u32), Registers)> for Leaves {
     }
 }
 
-pub(crate) fn execute(leaf: u32, subleaf: u32) -> Registers {
-    let result = cpuid(leaf, subleaf);
-    [result.eax, result.ebx, result.ecx, result.edx]
-}
-
 impl Leaves {
-    /// Executes CPUID on the processor that this thread happens to run on.
-    pub fn here() -> Self {
-        Self::ask(execute)
+    /// Executes CPUID on the processor that this thread happens to run on; `None` if its architecture has no CPUID.
+    pub fn here() -> Option<Self> {
+        let cpuid = CPUID?;
+        Some(Self::ask(|leaf, subleaf| {
+            let CpuidResult { eax, ebx, ecx, edx } = cpuid(leaf, subleaf);
+            [eax, ebx, ecx, edx]
+        }))
     }
 
     fn ask(cpuid: impl Fn(u32, u32) -> Registers) -> Self {

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
+use tollgate_arch::cpuid::CPUID;
 use tollgate_model::Unknown;
 
 pub use crate::answer::Found;
@@ -39,7 +40,7 @@ impl Machine {
     /// This machine: its files, its CPUID, and its system calls if a file does not exist.
     pub fn here() -> Self {
         let ground = Ground::Here(PathBuf::from("/"));
-        Self { ground, leaves: Some(Leaves::here()), record: CapturedRecord::default(), recorder: None }
+        Self { ground, leaves: Leaves::here(), record: CapturedRecord::default(), recorder: None }
     }
 
     /// A tree with copies of another machine's `/proc`, `/sys` and marker files. This machine is never consulted, so facts from
@@ -76,7 +77,21 @@ impl Machine {
     }
 
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
-        self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
+        if let Some(leaves) = &self.leaves {
+            return Ok(leaves);
+        }
+        self.may_execute_cpuid()?;
+        Err(Unknown::Absent("CPUID was not captured".into()))
+    }
+
+    /// Refuses on this machine if its architecture has no CPUID.
+    pub(crate) fn may_execute_cpuid(&self) -> Result<(), Unknown> {
+        match self.ground {
+            Ground::Here(_) if CPUID.is_none() => {
+                Err(Unknown::Absent("this architecture has no CPUID".into()))
+            }
+            Ground::Here(_) | Ground::Tree(_) => Ok(()),
+        }
     }
 
     /// The answer of a system call or instruction, or its errno. A captured tree finds it by `name`, the call with its argument.

@@ -7,10 +7,10 @@
 
 #![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
 
-use core::arch::{asm, naked_asm};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+use tollgate_arch::ring3::{RING3, Ring3 as Instructions};
 use tollgate_model::{Unknown, text::said_by, traced::Ended as Exit};
 use tollgate_os::{process, signals::Disposition};
 use tollgate_x86::{AccessRights, Selector, Table};
@@ -80,8 +80,11 @@ pub enum Attempt<T> {
 /// Tries all of it from ring 3, in a few milliseconds.
 ///
 /// # Errors
-/// Refused if no child can be made or no memory can be mapped as executable.
+/// Refused if no child can be made or no memory can be mapped as executable; absent from another architecture than x86-64.
 pub fn ring3() -> Result<Ring3, Unknown> {
+    if RING3.is_none() {
+        return Err(Unknown::Absent("descriptor tables are of x86-64".into()));
+    }
     let board = Board::new()?;
     for _ in 0..MOST_CHILDREN {
         if board.run_child()? {
@@ -181,8 +184,8 @@ impl Board {
         let sheet = unsafe { &mut *self.sheet };
         let first = sheet.begun.load(Ordering::Acquire);
         // The child does not allocate or lock.
-        let mut process =
-            process::fork(|| child(sheet, self.stubs, first)).map_err(|_| refused("fork(2)"))?;
+        let mut process = process::fork(|| RING3.map_or(0, |ring3| child(&ring3, sheet, self.stubs, first)))
+            .map_err(|_| refused("fork(2)"))?;
         let signal = match process.wait().map_err(|_| refused("waitpid(2)"))? {
             Exit::Exit(_) => return Ok(true),
             Exit::Signal(signal) => signal,
@@ -259,7 +262,7 @@ fn refused(what: &str) -> Unknown {
 static RESUME: AtomicU64 = AtomicU64::new(0);
 static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
 
-fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
+fn child(ring3: &Instructions, sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // SAFETY: the call takes a number, and `caught` is ready for signals that the attempts below raise.
     let handler = unsafe {
@@ -274,9 +277,10 @@ fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
         let ended: *mut Ended = &mut sheet.ended[at];
         CAUGHT.store(ended, Ordering::Release);
         match at {
-            0 => scan(sheet),
-            1..BEFORE_VECTORS => store(at, &mut sheet.stored[at]),
-            _ => sheet.ended[at].is_pid = interrupt(stubs.wrapping_add((at - BEFORE_VECTORS) * STUB)),
+            0 => scan(ring3, sheet),
+            // SAFETY: the handler resumes at the address.
+            1..BEFORE_VECTORS => unsafe { (ring3.store)(at, &mut sheet.stored[at], &RESUME) },
+            _ => sheet.ended[at].is_pid = interrupt(ring3, stubs.wrapping_add((at - BEFORE_VECTORS) * STUB)),
         }
         let ended = &mut sheet.ended[at];
         if ended.how != SIGNAL {
@@ -290,95 +294,36 @@ extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c
     let ended = CAUGHT.load(Ordering::Acquire);
     // SAFETY: the kernel passes a ucontext_t (sigaction(2), SA_SIGINFO), and `child` an address that only this thread writes.
     unsafe {
-        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-        (*ended).how = SIGNAL;
-        (*ended).signal = signal;
-        (*ended).vector = registers[libc::REG_TRAPNO as usize].cast_unsigned();
-        (*ended).code = registers[libc::REG_ERR as usize].cast_unsigned();
-        registers[libc::REG_RIP as usize] = RESUME.load(Ordering::Acquire).cast_signed();
+        let resume = RESUME.load(Ordering::Acquire);
+        let (vector, code) = RING3.map_or((0, 0), |ring3| (ring3.fault)(context, resume));
+        *ended = Ended { how: SIGNAL, signal, vector, code, ..*ended };
     }
 }
 
-/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both clear ZF if they load nothing.
-fn scan(sheet: &mut Sheet) {
-    let loaded = &mut sheet.loaded;
-    // SAFETY: reads the selectors in six registers.
-    unsafe {
-        asm!(
-            "mov {:x}, cs", "mov {:x}, ss", "mov {:x}, ds", "mov {:x}, es", "mov {:x}, fs", "mov {:x}, gs",
-            out(reg) loaded[0], out(reg) loaded[1], out(reg) loaded[2],
-            out(reg) loaded[3], out(reg) loaded[4], out(reg) loaded[5],
-            options(nomem, nostack, preserves_flags),
-        );
-    }
+/// LAR and LSL of every selector of privilege level 3.
+fn scan(ring3: &Instructions, sheet: &mut Sheet) {
+    sheet.loaded = (ring3.segments)();
     sheet.filled = 0;
     let tables = [Table::Gdt, Table::Ldt].into_iter();
     for selector in tables.flat_map(|table| (0..1 << 13).map(move |index| Selector::new(index, table, 3))) {
-        let (rights, limit): (u32, u32);
-        let (has_rights, has_limit): (u8, u8);
-        // SAFETY: changes only the registers and flags that are named.
-        unsafe {
-            asm!(
-                "lar {rights:e}, {selector:e}", "setz {has_rights}",
-                "lsl {limit:e}, {selector:e}", "setz {has_limit}",
-                selector = in(reg) u32::from(selector.0),
-                rights = inout(reg) 0 => rights, limit = inout(reg) 0 => limit,
-                has_rights = out(reg_byte) has_rights, has_limit = out(reg_byte) has_limit,
-                options(nomem, nostack),
-            );
-        }
-        if has_rights != 0
+        if let (Some(rights), limit) = (ring3.descriptor)(selector.0)
             && let Some(row) = sheet.selectors.get_mut(sheet.filled)
         {
-            *row = Row { selector: selector.0, has_limit: has_limit != 0, rights, limit };
+            let (has_limit, limit) = (limit.is_some(), limit.unwrap_or_default());
+            *row = Row { selector: selector.0, has_limit, rights, limit };
             sheet.filled += 1;
         }
     }
 }
 
-fn store(at: usize, into: &mut [u8; 16]) {
-    macro_rules! store {
-        ($instruction:literal) => {
-            // SAFETY: the instruction stores into the caller's 16 bytes; if it faults, the handler resumes at the label after it.
-            unsafe {
-                asm!(
-                    "lea {address}, [rip + 2f]",
-                    "mov [{resume}], {address}",
-                    concat!($instruction, " [{into}]"),
-                    "2:",
-                    address = out(reg) _, resume = in(reg) RESUME.as_ptr(), into = in(reg) into,
-                    options(nostack),
-                )
-            }
-        };
-    }
-    match at {
-        1 => store!("sgdt"),
-        2 => store!("sidt"),
-        3 => store!("sldt word ptr"),
-        4 => store!("str word ptr"),
-        _ => store!("smsw word ptr"),
-    }
-}
-
 /// Runs `int n; ret` with 32-bit getpid(2) in EAX, which changes nothing in any handler. Returns whether it answered.
-fn interrupt(stub: *const u8) -> bool {
+fn interrupt(ring3: &Instructions, stub: *const u8) -> bool {
     /// `__NR_getpid` in arch/x86/entry/syscalls/syscall_32.tbl.
     const GETPID: u64 = 20;
     // INT n takes two bytes: a fault's handler resumes at the RET after it.
     RESUME.store(stub.wrapping_add(2) as u64, Ordering::Release);
     // SAFETY: the stub is in executable memory and returns, by itself or through the handler; getpid(2) cannot fail.
-    unsafe { through(GETPID, stub) as i32 == libc::getpid() }
-}
-
-/// Calls `stub` with RAX set. A 32-bit entry may zero R8 to R11, which a separate function lets the compiler expect. Every
-/// kernel's entry preserves the registers that functions must preserve.
-///
-/// # Safety
-/// `stub` is code that returns.
-#[unsafe(naked)]
-unsafe extern "C" fn through(rax: u64, stub: *const u8) -> u64 {
-    naked_asm!("mov rax, rdi", "call rsi", "ret")
+    unsafe { (ring3.through)(GETPID, stub) as i32 == libc::getpid() }
 }
 
 #[cfg(test)]

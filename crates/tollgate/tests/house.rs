@@ -504,7 +504,6 @@ fn instructions_stand_in_the_crate_of_the_architecture() {
     const ABOUT_X86: [&str; 3] = ["tollgate-arch", "tollgate-lab", "tollgate-kvm"];
     // The other files that have some, and why. A file that has none any more is struck from the list.
     let others = [
-        ("tollgate-inspect/ring3.rs", "the instructions that it tries"),
         ("tollgate-suites/locks/code.rs", "the locks that are measured"),
         ("tollgate-suites/locks/stepping/traced.rs", "the breakpoint to which a stepped function returns"),
         ("tollgate-suites/processes/image.rs", "a program without a C library"),

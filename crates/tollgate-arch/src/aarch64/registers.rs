@@ -120,6 +120,13 @@ fn exchange<T>(
     }
 }
 
+/// BRK #0.
+pub const BREAKPOINT: &[u8] = &0xd420_0000_u32.to_le_bytes();
+/// How many bytes after the breakpoint the thread stops: it is a fault.
+pub const AFTER_BREAKPOINT: u64 = 0;
+/// SVC #0.
+pub const SYSTEM_CALL: &[u8] = &0xd400_0001_u32.to_le_bytes();
+
 /// The field of the kernel's `struct thread_info` and its bits that say that a call is of the 32-bit table (`TIF_32BIT` of
 /// asm/thread_info.h).
 pub const COMPAT: (&str, i32) = ("flags", 1 << 22);

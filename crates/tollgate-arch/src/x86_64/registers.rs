@@ -104,6 +104,13 @@ impl Registers {
     }
 }
 
+/// INT3.
+pub const BREAKPOINT: &[u8] = &[0xcc];
+/// How many bytes after the breakpoint the thread stops: it is a trap.
+pub const AFTER_BREAKPOINT: u64 = 1;
+/// SYSCALL.
+pub const SYSTEM_CALL: &[u8] = &[0x0f, 0x05];
+
 /// The field of the kernel's `struct thread_info` and its bits that say that a call came through an entry of the 32-bit table
 /// (`TS_COMPAT` of asm/thread_info.h).
 pub const COMPAT: (&str, i32) = ("status", 2);

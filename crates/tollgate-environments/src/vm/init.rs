@@ -219,7 +219,7 @@ fn raise_loopback() {
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // SAFETY: all zeros are a valid value of the structure, which has numbers and a pointer.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[..2].copy_from_slice(&[b'l', b'o'].map(u8::cast_signed));
+    request.ifr_name[..2].copy_from_slice(&[b'l', b'o'].map(|byte| byte as libc::c_char));
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: the kernel reads the structure, which outlives the call.
     unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };

@@ -5,17 +5,15 @@
 
 use std::{fs::File, io::Read};
 
-use tollgate_arch::registers::Registers;
+use tollgate_arch::registers::{AFTER_BREAKPOINT, BREAKPOINT, Registers, SYSTEM_CALL};
 
 use super::child::Program;
 use super::initial::{Initial, MOST_WORDS};
 use super::traced::Traced;
 use super::{LARGE, NoStart, Region, SMALL, Sighting, maps};
 
-const BREAKPOINT: u8 = 0xcc;
-/// `SYSCALL`, and `INT 0x80` in 32-bit code, each followed by a breakpoint.
-const CALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
-const CALL_32: [u8; 3] = [0xcd, 0x80, BREAKPOINT];
+/// `INT 0x80`, in 32-bit code of x86.
+const CALL_32: &[u8] = &[0xcd, 0x80];
 /// `brk` and `mmap2` in the 32-bit table.
 const BRK_32: u64 = 45;
 const MMAP2_32: u64 = 192;
@@ -49,8 +47,8 @@ fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
     sighting.note(Region::Vdso, initial.vdso);
     let mut registers = first;
     if first.instruction() != entry {
-        traced.write(entry, &[BREAKPOINT])?;
-        registers = traced.run_to(entry + 1)?;
+        traced.write(entry, BREAKPOINT)?;
+        registers = traced.run_to(entry + AFTER_BREAKPOINT)?;
     }
     let is_32_bit = registers.is_32_bit();
     sighting.note(Region::ThreadStorage, Some(registers.thread_storage()));
@@ -58,8 +56,10 @@ fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
     let library = maps::library(&maps, entry, initial.base.unwrap_or(0));
     sighting.note(Region::Libraries, library.map(|(start, _)| start));
     let library = library.map(|(_, path)| path.to_owned());
-    let mut caller = Caller { traced, registers, entry, is_32_bit };
-    caller.traced.write(entry, if is_32_bit { &CALL_32 } else { &CALL })?;
+    let call = if is_32_bit { CALL_32 } else { SYSTEM_CALL };
+    traced.write(entry, &[call, BREAKPOINT].concat())?;
+    let end = entry + call.len() as u64 + AFTER_BREAKPOINT;
+    let mut caller = Caller { traced, registers, entry, end, is_32_bit };
     sighting.note(Region::Heap, caller.brk()?);
     sighting.note(Region::Mapping, caller.map(SMALL)?);
     sighting.note(Region::LargeMapping, caller.map(LARGE)?);
@@ -94,6 +94,7 @@ struct Caller<'a> {
     traced: Traced<'a>,
     registers: Registers,
     entry: u64,
+    end: u64,
     is_32_bit: bool,
 }
 
@@ -116,7 +117,7 @@ impl Caller<'_> {
         registers.prepare_call(number, arguments);
         registers.go_to(self.entry);
         self.traced.set_registers(&registers)?;
-        let answer = self.traced.run_to(self.entry + CALL.len() as u64)?.result();
+        let answer = self.traced.run_to(self.end)?.result();
         let address = if self.is_32_bit { u64::from(answer as u32) } else { answer.cast_unsigned() };
         Ok(Some(address).filter(|_| !(-4095..0).contains(&answer)))
     }

@@ -16,10 +16,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn disable_store_bypass() -> Result<()> {
-    // SAFETY: plain numbers (PR_SET_SPECULATION_CTRL, prctl(2)).
-    let outcome = unsafe {
-        libc::prctl(libc::PR_SET_SPECULATION_CTRL, libc::PR_SPEC_STORE_BYPASS, libc::PR_SPEC_DISABLE, 0, 0)
-    };
+    // PR_SPEC_STORE_BYPASS and PR_SPEC_DISABLE; libc names none of them on arm64.
+    const PR_SET_SPECULATION_CTRL: libc::c_int = 53;
+    const STORE_BYPASS: libc::c_int = 0;
+    const DISABLE: libc::c_int = 1 << 2;
+    // SAFETY: plain numbers (prctl(2)).
+    let outcome = unsafe { libc::prctl(PR_SET_SPECULATION_CTRL, STORE_BYPASS, DISABLE, 0, 0) };
     if outcome == 0 {
         return Ok(());
     }
