@@ -1,11 +1,14 @@
 //! arm64.
 
 pub mod abi;
+mod bare;
 pub mod call;
 pub mod child;
 pub mod compat;
 pub mod counter;
+pub mod features;
 pub mod frame;
+pub mod lines;
 pub mod registers;
 pub mod rseq;
 pub mod signal;

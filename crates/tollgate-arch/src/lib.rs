@@ -3,6 +3,7 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+pub mod bare;
 pub mod call;
 pub mod cpuid;
 pub mod frame;
@@ -19,4 +20,4 @@ use aarch64 as chosen;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
-pub use chosen::{abi, child, compat, counter};
+pub use chosen::{abi, child, compat, counter, features};

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+pub use crate::chosen::lines::read_lines;
+
 /// Bytes of a page.
 pub fn page_size() -> usize {
     /// Zero before it was asked.

@@ -1,12 +1,15 @@
 //! x86-64.
 
 pub mod abi;
+mod bare;
 pub mod call;
 pub mod child;
 pub mod compat;
 pub mod counter;
 mod cpuid;
+pub mod features;
 pub mod frame;
+pub mod lines;
 pub mod registers;
 mod ring3;
 pub mod rseq;

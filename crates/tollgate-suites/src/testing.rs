@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use tollgate_arch::cpuid::cpuid;
+use tollgate_arch::cpuid::CPUID;
 
 use crate::prelude::*;
 
@@ -40,6 +40,7 @@ pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T>
 /// Returns whether QEMU's translator executes everything here, and says so: times do not show the effect of caches and processor
 /// state there.
 pub(crate) fn is_translated() -> bool {
+    let Some(cpuid) = CPUID else { return false };
     let signature = cpuid(0x4000_0000, 0);
     let is = [signature.ebx, signature.ecx, signature.edx]
         == [*b"TCGT", *b"CGTC", *b"GTCG"].map(u32::from_le_bytes);

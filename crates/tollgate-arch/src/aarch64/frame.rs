@@ -88,6 +88,25 @@ macro_rules! timed_loop {
     };
 }
 
+/// Stands for a function in instructions of x86-64 that is called only where its loop is, which is not here: it ends the process.
+#[macro_export]
+macro_rules! code {
+    ($(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($body:tt)* }) => {
+        $(#[$doc])*
+        $visible unsafe extern "C" fn $name($(_: $type),*) $(-> $result)? {
+            std::process::abort()
+        }
+    };
+}
+
+/// Such code has no addresses here.
+#[macro_export]
+macro_rules! addresses {
+    ($begin:expr, $end:expr) => {
+        (0, 0)
+    };
+}
+
 /// Writes the loop of another thread as on x86-64, from what follows `; aarch64`. In the body `x20` points to the
 /// [`Side`](crate::frame::Side); `x19` must be kept. One with nothing there is not written for arm64 yet, and its partner's loop is not
 /// either.

@@ -7,6 +7,9 @@ pub const RIP: usize = 176 + 8 + 32 * 8;
 /// Offset of the flags, which follow.
 pub const EFLAGS: usize = RIP + 8;
 
+/// Offsets of x0 and x1.
+pub const OPERANDS: [usize; 2] = [176 + 8, 176 + 16];
+
 /// Writes a handler in instructions, as on x86-64: those after `; aarch64`. It has none if nothing stands there, and is never
 /// installed: its loop has none either.
 ///

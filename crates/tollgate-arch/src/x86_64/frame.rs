@@ -63,6 +63,34 @@ macro_rules! timed_loop {
         };
     };
 }
+/// Writes a function of instructions: `code! { /// doc … name(argument: type, …) -> type { "instruction", … } }`. It is unsafe, in the C
+/// calling convention.
+#[macro_export]
+macro_rules! code {
+    ($(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($body:tt)* }) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        $visible unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+            core::arch::naked_asm!($($body)*)
+        }
+    };
+}
+
+/// Returns the addresses of two symbols that the program's own assembly defines.
+#[macro_export]
+macro_rules! addresses {
+    ($begin:expr, $end:expr) => {{
+        unsafe extern "C" {
+            #[link_name = $begin]
+            static BEGIN: u8;
+            #[link_name = $end]
+            static END: u8;
+        }
+        // Takes the addresses only; nothing is read.
+        ((&raw const BEGIN) as usize, (&raw const END) as usize)
+    }};
+}
+
 /// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
 /// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
 /// iteration must end within about a microsecond.

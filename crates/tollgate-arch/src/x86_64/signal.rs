@@ -7,6 +7,9 @@ pub const RIP: usize = 40 + 16 * 8;
 /// Offset of the flags: register number 17.
 pub const EFLAGS: usize = 40 + 17 * 8;
 
+/// Offsets of RAX and RCX: registers number 13 and 14.
+pub const OPERANDS: [usize; 2] = [40 + 13 * 8, 40 + 14 * 8];
+
 /// Writes a handler in instructions: `handler! { code, reach, signals, refuse; /// doc … name: "instruction", … }`. It handles
 /// signals from the first `reach` bytes of the code at the address in `code`, and counts them in `signals`. It passes others to
 /// `refuse`.

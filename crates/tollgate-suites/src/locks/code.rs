@@ -47,9 +47,8 @@ macro_rules! lock_code {
             use super::*;
             use tollgate_engine::timed_loop;
 
-            #[unsafe(naked)]
-            unsafe extern "C" fn take(words: *mut Words, member: *mut Member) -> u32 {
-                core::arch::naked_asm!(
+            tollgate_arch::code! {
+                fn take(words: *mut Words, member: *mut Member) -> u32 {
                     // The stack is aligned to 16, as in the loop.
                     "sub rsp, 8",
                     lock_code!(@label $name "take"),
@@ -68,12 +67,11 @@ macro_rules! lock_code {
                     $($($data,)+)?
                     lock_code!(@label $name "data_end"),
                     ".popsection",
-                )
+                }
             }
 
-            #[unsafe(naked)]
-            unsafe extern "C" fn release(words: *mut Words, member: *mut Member) {
-                core::arch::naked_asm!(
+            tollgate_arch::code! {
+                fn release(words: *mut Words, member: *mut Member) {
                     "sub rsp, 8",
                     lock_code!(@label $name "release"),
                     $($release,)+
@@ -85,7 +83,7 @@ macro_rules! lock_code {
                     $($($late,)+)?
                     lock_code!(@label $name "late_end"),
                     ".popsection",
-                )
+                }
             }
 
             timed_loop! {
@@ -121,16 +119,12 @@ macro_rules! lock_code {
             ".hidden tollgate_lock_", stringify!($name), "_", $part, "\n",
             "tollgate_lock_", stringify!($name), "_", $part, ":")
     };
-    (@range $name:ident $part:literal) => {{
-        unsafe extern "C" {
-            #[link_name = concat!("tollgate_lock_", stringify!($name), "_", $part)]
-            static BEGIN: u8;
-            #[link_name = concat!("tollgate_lock_", stringify!($name), "_", $part, "_end")]
-            static END: u8;
-        }
-        // Takes the addresses only; nothing is read.
-        ((&raw const BEGIN) as usize, (&raw const END) as usize)
-    }};
+    (@range $name:ident $part:literal) => {
+        tollgate_arch::addresses!(
+            concat!("tollgate_lock_", stringify!($name), "_", $part),
+            concat!("tollgate_lock_", stringify!($name), "_", $part, "_end")
+        )
+    };
 }
 
 lock_code! {

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use tollgate_arch::rseq::{Library, library};
+use tollgate_arch::rseq::{SIGNATURE, library};
 
 use crate::prelude::*;
 
@@ -22,8 +22,6 @@ pub(super) struct Area {
     padding: u32,
 }
 
-/// The signature before each abort handler (glibc's RSEQ_SIG for x86).
-const SIGNATURE: u32 = 0x5305_3053;
 /// RSEQ_FLAG_UNREGISTER.
 const UNREGISTER: libc::c_int = 1;
 
@@ -34,8 +32,8 @@ thread_local! {
 
 /// Returns the area of the calling thread, and registers one if needed.
 pub(super) fn area() -> Result<*mut Area> {
-    if let Some(area) = of_the_library() {
-        return Ok(area);
+    if let Some(area) = library().area() {
+        return Ok(area as *mut Area);
     }
     OWN.with_borrow_mut(|own| {
         if own.is_none() {
@@ -44,17 +42,6 @@ pub(super) fn area() -> Result<*mut Area> {
         let area = own.as_mut().map_or(std::ptr::null_mut(), |own| &raw mut *own.0);
         Ok(area)
     })
-}
-
-fn of_the_library() -> Option<*mut Area> {
-    let Library { offset, size, thread } = library();
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: the library defines both with these types (<sys/rseq.h>) and never changes them once a program runs.
-    let (offset, size) = unsafe { (*offset, *size) };
-    // The size is 0 if registration was refused or disabled (GLIBC_TUNABLES=glibc.pthread.rseq=0).
-    (size > 0).then(|| thread.wrapping_add_signed(offset) as *mut Area)
 }
 
 struct Own(Box<Area>);

@@ -10,8 +10,6 @@ use tollgate_os::memfd;
 
 use crate::prelude::*;
 
-core::arch::global_asm!(include_str!("bare.s"));
-
 /// Statically linked; the build script builds and compresses it.
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.deflate"));
 /// Linked dynamically.
@@ -36,17 +34,14 @@ impl Image {
     pub fn refusal(self, call: &str, error: &io::Error, quota: &Quota) -> Refusal {
         match (error.raw_os_error(), self) {
             (Some(libc::ENOENT), Self::Dynamic) => {
-                skip!("the program's dynamic loader (ld-linux-x86-64.so.2) is missing here")
+                skip!("the program's dynamic loader is missing here")
             }
             _ => quota.refused(call, error),
         }
     }
 }
 
-/// Returns the file of a program that is linked to a fixed address and exits at once.
-pub fn bare() -> &'static [u8] {
-    bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
-}
+pub use tollgate_arch::bare::program as bare;
 
 /// A program in memory, and its path for this process and its children.
 pub(super) struct Program {

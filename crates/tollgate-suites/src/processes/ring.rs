@@ -2,8 +2,9 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::{arch::asm, collections::BTreeSet, io, ptr, rc::Rc};
+use std::{collections::BTreeSet, io, ptr, rc::Rc};
 
+use tollgate_arch::memory::read_lines;
 use tollgate_os::process::{self, Child};
 
 use super::raw::{self, TOKEN};
@@ -317,21 +318,7 @@ impl Array {
             return;
         }
         // SAFETY: that many lines lie in the mapping.
-        unsafe {
-            asm!(
-                "2:",
-                "add {sum}, [{at}]", "add {sum}, [{at} + 8]", "add {sum}, [{at} + 16]", "add {sum}, [{at} + 24]",
-                "add {sum}, [{at} + 32]", "add {sum}, [{at} + 40]", "add {sum}, [{at} + 48]",
-                "add {sum}, [{at} + 56]",
-                "add {at}, 64",
-                "dec {lines}",
-                "jnz 2b",
-                sum = inout(reg) 0_u64 => _,
-                at = inout(reg) self.0.address() => _,
-                lines = inout(reg) lines => _,
-                options(nostack, readonly),
-            );
-        }
+        unsafe { read_lines(self.0.address().cast(), lines) };
     }
 }
 

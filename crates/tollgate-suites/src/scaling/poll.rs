@@ -1,3 +1,5 @@
+use tollgate_arch::abi::POLL;
+
 use super::prelude::*;
 use crate::descriptor::eventfd;
 
@@ -18,9 +20,9 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     let counter = eventfd(1, libc::EFD_NONBLOCK)?;
     let mut asked = Box::new(libc::pollfd { fd: counter.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     calls(move || {
+        asked.fd = counter.as_raw_fd();
         // SAFETY: one structure, valid for writing. The descriptor lives as long as this.
-        let ready =
-            unsafe { call(libc::SYS_poll, [&raw mut *asked as u64, 1, 0, counter.as_raw_fd() as u64]) };
+        let ready = unsafe { call(POLL, [&raw mut *asked as u64, 1, 0, 0]) };
         if ready == 0 { -i64::from(libc::EIO) } else { ready }
     })
 }

@@ -32,10 +32,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 /// Returns whether one such load traps exactly once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool> {
+    tollgate_arch::code! {
     /// The loop's body once, with 16 aligned bytes of the stack in place of the context.
-    #[unsafe(naked)]
-    unsafe extern "C" fn one_load() {
-        core::arch::naked_asm!(
+    fn one_load() {
             "sub rsp, 24",
             "pushfq",
             "or dword ptr [rsp], 0x40000",
@@ -46,7 +45,7 @@ fn traps() -> Result<bool> {
             "popfq",
             "add rsp, 24",
             "ret",
-        )
+         }
     }
     // SAFETY: it reads from its own frame and changes only the flags, which it restores.
     unsafe { handler::traps(libc::SIGBUS, allow, one_load) }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use tollgate_arch::signal::{OPERANDS, RIP};
+
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
 use super::opcode::{Alone, Opcode, Which, check_pairs, twenty_seven};
 use super::power::{decode, power};
@@ -90,15 +92,15 @@ fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
 /// The handler: eax becomes eax to the power of ecx, as in a 32-bit operation (the upper half of rax becomes zero), and the
 /// program continues after the instruction. Other instructions kill.
 unsafe extern "C" fn emulate(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the third argument of an SA_SIGINFO handler points to its own ucontext_t (sigaction(2)).
-    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    let at = registers[libc::REG_RIP as usize] as usize;
+    // SAFETY: the third argument of an SA_SIGINFO handler points to its own ucontext_t (sigaction(2)), which has these at the offsets.
+    let [ip, base, exponent] =
+        [RIP, OPERANDS[0], OPERANDS[1]].map(|offset| unsafe { &mut *context.byte_add(offset).cast::<u64>() });
+    let at = *ip as usize;
     // SAFETY: the first byte was just fetched, and each further byte is read only if those before it begin a longer instruction.
     let code = (0..).map(|offset| unsafe { ((at + offset) as *const u8).read() });
     let Some(length) = decode(code) else { return handler::refuse(signal) };
-    let (base, exponent) = (registers[libc::REG_RAX as usize], registers[libc::REG_RCX as usize]);
-    registers[libc::REG_RAX as usize] = i64::from(power(base as u32, exponent as u32));
-    registers[libc::REG_RIP as usize] = (at + length) as i64;
+    *base = power(*base as u32, *exponent as u32).into();
+    *ip = (at + length) as u64;
     // No other thread writes the counter.
     SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
 }
@@ -147,8 +149,11 @@ mod tests {
             if handled.install().is_err() {
                 return;
             }
+            tollgate_arch::code! {
+                fn undefined() { "ud2" }
+            }
             // SAFETY: ends this process, which the test expects.
-            unsafe { core::arch::asm!("ud2") };
+            unsafe { undefined() };
         });
         assert_eq!(signal, Some(libc::SIGILL));
     }
@@ -156,10 +161,9 @@ mod tests {
     #[test]
     fn an_instruction_that_runs_is_refused() {
         let _alone = alone();
+        tollgate_arch::code! {
         /// f0 89 c8 as some emulators execute it.
-        #[unsafe(naked)]
-        unsafe extern "C" fn plain_mov(rax: u64, rcx: u64) -> u64 {
-            core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret")
+        fn plain_mov(rax: u64, rcx: u64) -> u64 { "mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret" }
         }
         let opcode = Opcode { alone: plain_mov, ..Which::LockMov.value() };
         let why = "f0 89 c8 does not trap here: it ran as a plain mov and left 0x3 in rax";

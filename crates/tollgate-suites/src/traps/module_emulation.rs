@@ -52,9 +52,12 @@ fn unknown_opcode_kills(emulator: &Emulator) -> Result<()> {
         if emulator::watch(device).is_err() {
             return 1;
         }
-        // `ud1 eax, ecx`: the registers are exchanged.
+        tollgate_arch::code! {
+            /// `ud1 eax, ecx`: the registers are exchanged.
+            fn exchanged() { ".byte 0x0f, 0xb9, 0xc1", "ret" }
+        }
         // SAFETY: ends this process, which the check expects.
-        unsafe { core::arch::asm!(".byte 0x0f, 0xb9, 0xc1") };
+        unsafe { exchanged() };
         2
     });
     let ended = child.and_then(|mut child| child.wait()).or_refused("fork(2)")?;

@@ -58,14 +58,12 @@ impl Opcode {
 /// Returns the instruction's result in `rax`.
 pub(super) type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
 
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn lock_mov(rax: u64, rcx: u64) -> u64 {
-    core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0xf0, 0x89, 0xc8", "ret")
+tollgate_arch::code! {
+pub(super) fn lock_mov(rax: u64, rcx: u64) -> u64 { "mov rax, rdi", "mov rcx, rsi", ".byte 0xf0, 0x89, 0xc8", "ret" }
 }
 
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
-    core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret")
+tollgate_arch::code! {
+pub(super) fn ud1(rax: u64, rcx: u64) -> u64 { "mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret" }
 }
 
 /// Checks that the instruction traps here and that the emulation is correct: on pairs at the edges, and on random ones, the same

@@ -29,9 +29,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 /// Returns whether one step traps exactly once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool> {
-    #[unsafe(naked)]
-    unsafe extern "C" fn one_step() {
-        core::arch::naked_asm!(
+    tollgate_arch::code! {
+    fn one_step() {
             "pushfq",
             "or dword ptr [rsp], 0x100",
             "popfq",
@@ -40,7 +39,7 @@ fn traps() -> Result<bool> {
             "and dword ptr [rsp], 0xfffffeff",
             "popfq",
             "ret",
-        )
+         }
     }
     // SAFETY: it changes only the flags.
     unsafe { handler::traps(libc::SIGTRAP, stop, one_step) }

@@ -5,7 +5,7 @@
 //! restartable sequence, since every step is an interruption, and each interruption sends the thread to its abort
 //! handler. A breakpoint interrupts it once.
 
-use std::{arch, io};
+use std::io;
 
 use crate::locks::lock::{Handle, Lock};
 use crate::prelude::*;
@@ -217,11 +217,10 @@ fn obey(mut handle: Handle) -> i32 {
     }
 }
 
+tollgate_arch::code! {
 /// Stops the process. The tracer reads the answer from `rdi` and writes the next order to `rax`.
 ///
 /// # Safety
 /// The process must be traced, or SIGTRAP ends it.
-#[unsafe(naked)]
-unsafe extern "C" fn rest(answer: u64) -> u64 {
-    arch::naked_asm!("int3", "ret")
+fn rest(answer: u64) -> u64 { "int3", "ret" }
 }

@@ -5,6 +5,8 @@
 //!
 //! A chunk is a multiple of 256 bytes. Vector loops move 256 bytes between two branches, so only vector widths differ.
 
+use tollgate_arch::features;
+
 use crate::prelude::*;
 
 /// One loop: its preparation, its work on a chunk from `rcx` to `rdx`, and the step to the next chunk.
@@ -186,8 +188,8 @@ impl By {
     pub fn is_here(self) -> Result<()> {
         let (has, name) = match self {
             Self::Rep | Self::Sse2 => (true, ""),
-            Self::Avx2 => (is_x86_feature_detected!("avx2"), "AVX2 (CPUID.7.0:EBX[5], XCR0[2:1])"),
-            Self::Avx512 => (is_x86_feature_detected!("avx512f"), "AVX-512F (CPUID.7.0:EBX[16], XCR0[7:5])"),
+            Self::Avx2 => (features::has_avx2(), "AVX2 (CPUID.7.0:EBX[5], XCR0[2:1])"),
+            Self::Avx512 => (features::has_avx512(), "AVX-512F (CPUID.7.0:EBX[16], XCR0[7:5])"),
         };
         if has { Ok(()) } else { Err(skip!("the processor or the kernel has no {name}")) }
     }
