@@ -92,6 +92,9 @@ pub enum LabError {
     /// The image, loaded at its base, does not fit into memory.
     #[error("an image of {image} bytes at {base:x} does not fit into {memory} bytes of memory")]
     TooLarge { image: usize, base: u64, memory: usize },
+    /// The guest is code of x86-64, which a program for another architecture does not have.
+    #[error("the lab's guest is code of x86-64, which tollgate for {} does not have", std::env::consts::ARCH)]
+    NoGuest,
     /// The engine is absent or may not be used; `why` is a clause.
     #[error("{engine} cannot be used: {why}")]
     Unavailable { engine: &'static str, why: String },

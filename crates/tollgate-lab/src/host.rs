@@ -3,6 +3,9 @@ use std::time::{Duration, Instant};
 use crate::{LabError, Machine};
 
 pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabError> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(LabError::NoGuest);
+    }
     let end = base.checked_add(image.len() as u64);
     if end.is_some_and(|end| end <= machine.memory as u64) {
         return Ok(());

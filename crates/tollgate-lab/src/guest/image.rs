@@ -7,6 +7,10 @@ use std::ops::Range;
 
 use super::parameters::{Command, Parameters};
 
+#[cfg(not(target_arch = "x86_64"))]
+global_asm!(include_str!("absent.s"));
+
+#[cfg(target_arch = "x86_64")]
 global_asm!(
     include_str!("entry.s"),
     include_str!("system/layout.s"),

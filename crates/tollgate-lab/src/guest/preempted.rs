@@ -1,7 +1,9 @@
 #![allow(unsafe_code)] // The bytes lie between symbols of the assembled section.
 
+#[cfg(target_arch = "x86_64")]
 use std::arch::global_asm;
 
+#[cfg(target_arch = "x86_64")]
 global_asm!(include_str!("preempted.s"), options(att_syntax, raw));
 
 unsafe extern "C" {
