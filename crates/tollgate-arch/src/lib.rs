@@ -3,7 +3,6 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
-pub mod bare;
 pub mod call;
 pub mod cpuid;
 pub mod frame;
@@ -20,4 +19,4 @@ use aarch64 as chosen;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
-pub use chosen::{abi, child, compat, counter, features};
+pub use chosen::{abi, bare, child, compat, counter, features};

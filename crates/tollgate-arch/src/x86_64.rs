@@ -1,7 +1,7 @@
 //! x86-64.
 
 pub mod abi;
-mod bare;
+pub mod bare;
 pub mod call;
 pub mod child;
 pub mod compat;

@@ -1,3 +1,8 @@
-//! The instructions of the program without a C library; its machine is EM_AARCH64 of elf.h.
+//! A program without a C library; its machine is EM_AARCH64 of elf.h.
 
 core::arch::global_asm!(include_str!("../bare.s"), include_str!("bare.s"), machine = const 183);
+
+/// Returns its file. It is linked to a fixed address, and exits at once.
+pub fn program() -> &'static [u8] {
+    crate::bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
+}
