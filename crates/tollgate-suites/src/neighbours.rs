@@ -45,7 +45,7 @@ impl Beside {
         let storage = Storage { directory: workdir, limit: 64 << 20, by: "the experiment".to_owned() };
         let mut context = Context::here().with_storage(storage);
         let mut ready =
-            |(benchmark, params): Subject| sized(clock, instance(benchmark, &params, &mut context)?);
+            |(benchmark, params): Subject| sized(clock, benchmark.instance(&params, &mut context)?);
         // The neighbour comes first: it holds its resources when the controls are made, as in a run.
         let neighbour = neighbour.map(&mut ready).transpose()?;
         let controls = controls().into_iter().map(ready).collect::<Result<_>>()?;
@@ -84,13 +84,6 @@ fn controls() -> Vec<Subject> {
         (benchmark.cases)(&Topology::here()).into_iter().find(fits).map(|params| (benchmark, params))
     };
     CONTROLS.iter().filter_map(case).collect()
-}
-
-fn instance(benchmark: &'static Benchmark, params: &Params, context: &mut Context) -> Result<Instance> {
-    match benchmark.kind {
-        Kind::Instance(make) => make((benchmark.timed)(params), params, context),
-        Kind::Command(_) | Kind::Environment(_) => Err(skip!("it has no instance")),
-    }
 }
 
 /// Finds the number of iterations that fills a batch.

@@ -33,6 +33,8 @@ struct BenchmarkRecord {
     /// The function of a benchmark that times whole operations instead of a loop of instructions, such as `fork(3)`, several
     /// separated by commas if cases differ; or None.
     interface: Option<String>,
+    /// Why this machine's architecture does not have it, as a clause; or None.
+    absent: Option<&'static str>,
     /// Unit of its samples.
     unit: Unit,
     /// The events that are counted beside the time, or None.
@@ -86,6 +88,7 @@ fn about(benchmark: &Benchmark, machine: &Topology) -> String {
         with("Counted: ", benchmark.counts),
         with("Counted for one in ", share.as_deref()),
         with("Also counted: ", counters.as_deref()),
+        with("Not on this architecture: ", benchmark.why_absent(machine)),
         with("Crosses ", Some(&Reach::Boundaries(benchmark.crosses).to_string())),
         in_words(" Cases: ", &(benchmark.cases)(machine)),
         in_words(" With --thorough also: ", &(benchmark.thorough_cases)(machine)),
@@ -179,6 +182,7 @@ impl BenchmarkRecord {
             crosses: benchmark.crosses.iter().map(|boundary| boundary.name()).collect(),
             instruction: instruction(benchmark, machine),
             interface: interface(benchmark, machine),
+            absent: benchmark.why_absent(machine),
             unit: benchmark.unit,
             counts: benchmark.counts,
             share: benchmark.share.map(|share| share.what),

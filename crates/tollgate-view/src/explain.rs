@@ -79,7 +79,10 @@ pub fn text(
             text.push_str(&paragraph(&why_not(benchmark, summary), width, "Here         "));
         }
         (None, _) => {
-            let words = format!("not measured yet; `tollgate run {}` does", benchmark.name);
+            let words = match benchmark.why_absent(machine) {
+                Some(why) => format!("not on this architecture: {why}"),
+                None => format!("not measured yet; `tollgate run {}` does", benchmark.name),
+            };
             text.push_str(&paragraph(&words, width, "Here         "));
         }
     }

@@ -291,6 +291,7 @@ fn the_list_is_made_from_the_registry() {
     let machine = tollgate_engine::Topology::here();
     for (listed, benchmark) in listed.iter().zip(registered) {
         let fields = [
+            "absent",
             "baseline",
             "counters",
             "counts",

@@ -19,7 +19,7 @@ use tollgate_os::process::die_with_parent;
 use crate::bench_process::own::BATCH_TIME;
 use crate::bench_process::shared::{Events, MAX_ROUNDS, OWN_EVENTS, Report, SharedResults, Slot};
 use crate::bench_process::slow_down::SlowDown;
-use crate::cases::benchmark::{Benchmark, Kind};
+use crate::cases::benchmark::Benchmark;
 use crate::loops::context::Context;
 use crate::loops::events;
 use crate::loops::instance::Readiness;
@@ -30,7 +30,7 @@ use crate::machine::clock::{self, Clock};
 use crate::machine::cpu;
 use crate::machine::limits::{Limits, Quota};
 use crate::machine::storage::Storage;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::Result;
 use tollgate_model::stats::random::Random;
 
 use turns::{Pipes, TurnRunner};
@@ -230,14 +230,7 @@ impl Bench<'_> {
     fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance)> {
         let benchmark = (self.find)(&order.benchmark);
         let benchmark = benchmark.ok_or_else(|| fail!("no such benchmark"))?;
-        let Kind::Instance(instance) = benchmark.kind else {
-            return Err(fail!("a whole command has no instance"));
-        };
-        let timed = (benchmark.timed)(&order.params);
-        if let Some(why) = timed.why_absent() {
-            return Err(Refusal::Skip(why.to_owned()));
-        }
-        let instance = instance(timed, &order.params, &mut self.context)?;
+        let instance = benchmark.instance(&order.params, &mut self.context)?;
         Ok((benchmark, instance))
     }
 

@@ -10,7 +10,8 @@ use crate::cases::headline::Headline;
 use crate::cases::run::RunContext;
 use crate::loops::timed::{EMPTY, Timed};
 use crate::{
-    loops::context::Context, loops::instance::Instance, machine::topology::Topology, refusal::Result,
+    loops::context::Context, loops::instance::Instance, machine::topology::Topology, refusal::Refusal,
+    refusal::Result,
 };
 
 /// Benchmarks whose instances share their rounds.
@@ -192,6 +193,25 @@ impl Benchmark {
     /// Returns the case of this benchmark with `params`.
     pub fn case(&self, params: Params) -> Case {
         Case { benchmark: self.name.to_owned(), params }
+    }
+
+    /// Prepares a case.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if this architecture does not have the operation, and why the preparation fails.
+    pub fn instance(&self, params: &Params, context: &mut Context) -> Result<Instance> {
+        let Kind::Instance(make) = self.kind else { return Err(fail!("a whole command has no instance")) };
+        let timed = (self.timed)(params);
+        timed
+            .why_absent()
+            .map_or_else(|| make(timed, params, context), |why| Err(Refusal::Skip(why.to_owned())))
+    }
+
+    /// Why this architecture has none of its cases; `None` if it has one.
+    pub fn why_absent(&self, machine: &Topology) -> Option<&'static str> {
+        let cases = (self.cases)(machine);
+        let why: Option<Vec<_>> = cases.iter().map(|params| (self.timed)(params).why_absent()).collect();
+        why?.first().copied()
     }
 
     /// Returns the baseline of a case of this benchmark.
