@@ -248,6 +248,21 @@ mod tests {
         refused: called "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
     }
 
+    timed_loop! {
+        /// Four of the six arguments, of each kind: CLOCK_MONOTONIC (1) into words 2 and 3; then 0, and a number that is not used.
+        clock: called call SYS_clock_gettime([0], (16), 0, 7)
+    }
+
+    #[test]
+    fn a_call_has_its_arguments() {
+        let mut context = LoopContext { words: [1, 0, 0, u64::MAX, 0, 0, 0], result: 1 };
+        // SAFETY: the kernel writes words 2 and 3.
+        unsafe { clock.run(2, &mut context) };
+        assert_eq!(context.result, 0);
+        assert!(context.words[2] > 0 && context.words[3] < 1_000_000_000, "{:?}", context.words);
+        assert!(clock.uses_context() && clock.is_called());
+    }
+
     #[test]
     fn a_loop_makes_its_iterations_and_leaves_the_last_result() {
         let mut context = LoopContext { words: [0, 100, 0, 0, 0, 0, 7], result: 0 };

@@ -19,4 +19,7 @@ use aarch64 as chosen;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as chosen;
 
+#[doc(hidden)]
+pub use libc;
+
 pub use chosen::{abi, bare, child, compat, counter, features};

@@ -13,6 +13,13 @@ pub const PLUS: &[u8; 3] = b", #";
 /// `x0` is the result. Offsets from `x20` are checked at compile time.
 #[macro_export]
 macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", $($crate::call_argument!("x0"; $a), $($crate::call_argument!("x1"; $b), $($crate::call_argument!("x2"; $c),
+                $($crate::call_argument!("x3"; $d), $($crate::call_argument!("x4"; $e), $($crate::call_argument!("x5"; $f),)?)?)?)?)?)?
+                "mov x8, {number}", "svc 0", "ret"; number $crate::libc::$call
+        }
+    };
     ($(#[$doc:meta])* $name:ident: called $($x86:literal),*; aarch64 none $why:literal) => {
         $crate::timed_loop! { @none $(#[$doc])* $name: true; $why }
     };
@@ -53,7 +60,10 @@ macro_rules! timed_loop {
         #[allow(non_upper_case_globals)] // It stands for a function.
         const $name: $crate::frame::LongLoop = $crate::frame::LongLoop::absent($called, $why);
     };
-    (@ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+    (
+        @ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:expr),+)?
+        $(; number $number:expr)?
+    ) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals)] // It stands for a function.
         const $name: $crate::frame::LongLoop = {
@@ -79,6 +89,7 @@ macro_rules! timed_loop {
                     "ldp x29, x30, [sp], 96",
                     "ret",
                     $($($after,)+)?
+                    $(number = const $number as i32,)?
                 )
             }
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
@@ -104,6 +115,21 @@ macro_rules! code {
 macro_rules! addresses {
     ($begin:expr, $end:expr) => {
         (0, 0)
+    };
+}
+
+/// An instruction that loads an argument of a call into a register.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! call_argument {
+    ($register:literal; [$at:literal]) => {
+        concat!("ldr ", $register, ", [x20, #", $at, "]")
+    };
+    ($register:literal; ($at:literal)) => {
+        concat!("add ", $register, ", x20, #", $at)
+    };
+    ($register:literal; $number:literal) => {
+        concat!("mov ", $register, ", ", $number)
     };
 }
 

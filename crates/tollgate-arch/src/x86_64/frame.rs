@@ -17,8 +17,20 @@ pub const PLUS: &[u8; 3] = b" + ";
 /// subtract makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and
 /// processors that predict returns by a return stack, give the kernel's own returns two latencies: one for a loop without calls,
 /// whose iterations all leave the predictors alike, and one for code that calls and returns, as all programs do.
+///
+/// `called call SYS_name(arguments)` is one system call, for both architectures: an argument is a number, `[N]` for the word at offset
+/// N of the context, or `(N)` for its address.
+///
+/// After `; aarch64` stand the instructions of arm64, or `none "reason"`, which this architecture does not use.
 #[macro_export]
 macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($crate::call_argument!("rdi" "edi"; $a), $($crate::call_argument!("rsi" "esi"; $b), $($crate::call_argument!("rdx" "edx"; $c),
+                $($crate::call_argument!("r10" "r10d"; $d), $($crate::call_argument!("r8" "r8d"; $e), $($crate::call_argument!("r9" "r9d"; $f),)?)?)?)?)?)?
+                "mov eax, {number}", "syscall", "ret"; number $crate::libc::$call
+        }
+    };
     ($(#[$doc:meta])* $name:ident: called $($body:literal),* $(; aarch64 $($other:tt)*)?) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret"
@@ -32,7 +44,10 @@ macro_rules! timed_loop {
             @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
         }
     };
-    (@ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+    (
+        @ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:expr),+)?
+        $(; number $number:expr)?
+    ) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals)] // It stands for a function.
         const $name: $crate::frame::LongLoop = {
@@ -55,6 +70,7 @@ macro_rules! timed_loop {
                     "add rsp, 8", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
                     "ret",
                     $($($after,)+)?
+                    $(number = const $number as i32,)?
                 )
             }
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
@@ -63,6 +79,24 @@ macro_rules! timed_loop {
         };
     };
 }
+/// An instruction that loads an argument of a call into a register.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! call_argument {
+    ($wide:literal $narrow:literal; 0) => {
+        concat!("xor ", $narrow, ", ", $narrow)
+    };
+    ($wide:literal $narrow:literal; [$at:literal]) => {
+        concat!("mov ", $wide, ", [r13 + ", $at, "]")
+    };
+    ($wide:literal $narrow:literal; ($at:literal)) => {
+        concat!("lea ", $wide, ", [r13 + ", $at, "]")
+    };
+    ($wide:literal $narrow:literal; $number:literal) => {
+        concat!("mov ", $narrow, ", ", $number)
+    };
+}
+
 /// Writes a function of instructions: `code! { /// doc … name(argument: type, …) -> type { "instruction", … } }`. It is unsafe, in the C
 /// calling convention.
 #[macro_export]
