@@ -46,9 +46,11 @@ macro_rules! timed_loop {
     };
     (
         $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?
-        ; aarch64 $(first $($first:literal),+;)? $($body:literal),+
+        ; aarch64 $(first $($first:literal),+;)? $($body:literal),+ $(; after $($after:literal),+)?
     ) => {
-        $crate::timed_loop! { @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* }
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
+        }
     };
     (
         $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?

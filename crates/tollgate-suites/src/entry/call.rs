@@ -1,7 +1,7 @@
 use crate::prelude::*;
 
 timed_loop! {
-    call_and_return: "call 3f"; after "3:", "ret"
+    call_and_return: "call 3f"; after "3:", "ret"; aarch64 "bl 3f"; after "3:", "ret"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Number -1 in the 32-bit table.
-    refused_interrupt: called "mov eax, -1", "int 0x80"
+    refused_interrupt: called "mov eax, -1", "int 0x80"; aarch64 none "INT 80h is an instruction of x86"
 }
 
 /// Explains a fault at `int 0x80`: without IA-32 emulation there is no gate for user mode.

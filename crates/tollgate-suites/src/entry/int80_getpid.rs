@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Number 20 in the 32-bit table, which INT 80h also uses from 64-bit code.
-    getpid: called "mov eax, 20", "int 0x80"
+    getpid: called "mov eax, 20", "int 0x80"; aarch64 none "INT 80h is an instruction of x86"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -46,25 +46,33 @@ fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
 
 timed_loop! {
     /// Neither call nor return, as in no real program.
-    inline: "mov rax, -1", "syscall"
+    inline: "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
 }
 
 timed_loop! {
     /// Eight nested calls, each by its own instruction, with a SYSCALL at the bottom.
-    entered_at_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret"
+    entered_at_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret";
+        aarch64 "bl 4f"; after "4:", ".rept 7", "stp x29, x30, [sp, -16]!", "bl 5f", "ldp x29, x30, [sp], 16", "ret", "5:",
+        ".endr", "mov x8, -1", "svc 0", "ret"
 }
 
 timed_loop! {
-    returned_from_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret"
+    returned_from_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret";
+        aarch64 "bl 4f"; after "4:", ".rept 7", "stp x29, x30, [sp, -16]!", "bl 5f", "ldp x29, x30, [sp], 16", "ret", "5:",
+        ".endr", "mov x8, -1", "ret"
 }
 
 timed_loop! {
     /// Twenty-four nested calls to a SYSCALL: fewer than current processors' stacks hold (32), more than older ones' (16).
-    entered_at_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret"
+    entered_at_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret";
+        aarch64 "bl 4f"; after "4:", ".rept 23", "stp x29, x30, [sp, -16]!", "bl 5f", "ldp x29, x30, [sp], 16", "ret", "5:",
+        ".endr", "mov x8, -1", "svc 0", "ret"
 }
 
 timed_loop! {
-    returned_from_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret"
+    returned_from_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret";
+        aarch64 "bl 4f"; after "4:", ".rept 23", "stp x29, x30, [sp, -16]!", "bl 5f", "ldp x29, x30, [sp], 16", "ret", "5:",
+        ".endr", "mov x8, -1", "ret"
 }
 
 #[cfg(test)]

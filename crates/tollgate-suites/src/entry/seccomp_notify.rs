@@ -19,7 +19,7 @@ const SECCOMP_IOCTL_NOTIF_SEND: libc::c_ulong = 0xc018_2101;
 const ANSWER: u64 = 0x7467_7467;
 
 timed_loop! {
-    getppid: called "mov eax, 110", "syscall"
+    getppid: called call SYS_getppid()
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

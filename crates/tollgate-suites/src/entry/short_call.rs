@@ -5,7 +5,8 @@ use crate::prelude::*;
 timed_loop! {
     /// A call with three arguments. Words: 0: its number; 1: the descriptor; 2: an address; 3: a length.
     call_of_three: called
-        "mov rax, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]", "mov rdx, [r13 + 24]", "syscall"
+        "mov rax, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]", "mov rdx, [r13 + 24]", "syscall";
+    aarch64 "ldr x8, [x20]", "ldr x0, [x20, #8]", "ldr x1, [x20, #16]", "ldr x2, [x20, #24]", "svc 0"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -2,7 +2,7 @@ use super::results;
 use crate::prelude::*;
 
 timed_loop! {
-    getpid: called "mov eax, 39", "syscall"
+    getpid: called call SYS_getpid()
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

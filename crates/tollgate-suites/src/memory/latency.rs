@@ -19,7 +19,10 @@ timed_loop! {
     /// An iteration has sixteen loads: the counter runs in parallel, and its time is subtracted although it adds none.
     chase:
         first "mov rax, [r13 + 56]";
-        ".rept 16", "mov rax, [rax]", ".endr"
+        ".rept 16", "mov rax, [rax]", ".endr";
+    aarch64
+        first "ldr x0, [x20, #56]";
+        ".rept 16", "ldr x0, [x0]", ".endr"
 }
 
 pub(super) const CHASE: LongLoop = chase;

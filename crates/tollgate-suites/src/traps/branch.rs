@@ -5,7 +5,8 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the function, in the C calling convention.
-    ten_calls: ".rept 10", "mov edi, 3", "mov esi, 3", "call [r13]", ".endr"
+    ten_calls: ".rept 10", "mov edi, 3", "mov esi, 3", "call [r13]", ".endr";
+    aarch64 ".rept 10", "mov w0, 3", "mov w1, 3", "ldr x9, [x20]", "blr x9", ".endr"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -3,11 +3,12 @@ use crate::prelude::*;
 
 timed_loop! {
     /// #BP is a trap: the interrupted address is already the next instruction.
-    breakpoint: called "int3"
+    breakpoint: called "int3"; aarch64 "brk 0"
 }
 
 handler! {
-    resume:
+    /// On arm64 it is a fault, and its address that of the instruction.
+    resume:; aarch64 "add x3, x3, 4", "str x3, [x2, {rip}]"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

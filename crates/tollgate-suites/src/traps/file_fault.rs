@@ -11,7 +11,8 @@ timed_loop! {
     /// Loads from a page and advances by a stride. Word 0: the page; word 1: the stride.
     load: called
         "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]",
-        "xor edx, edx", "add rdx, [r13 + 8]", "add [r13], rdx"
+        "xor edx, edx", "add rdx, [r13 + 8]", "add [r13], rdx";
+    aarch64 "ldr x9, [x20]", "ldr x0, [x9]", "ldr x10, [x20, #8]", "add x9, x9, x10", "str x9, [x20]"
 }
 
 /// The file: 4 MiB.

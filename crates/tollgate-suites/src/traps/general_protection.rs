@@ -2,7 +2,7 @@ use super::handler::{Handled, SIGNAL, counted, handler};
 use crate::prelude::*;
 
 timed_loop! {
-    halt: called "hlt"
+    halt: called "hlt"; aarch64 none "what a program may not execute is an undefined instruction on arm64"
 }
 
 handler! {

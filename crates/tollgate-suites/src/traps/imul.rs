@@ -5,7 +5,8 @@ use crate::prelude::*;
 timed_loop! {
     /// `imul ecx, eax`, each with both operands reloaded.
     ten_products:
-        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xaf, 0xc8", ".endr"
+        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xaf, 0xc8", ".endr";
+    aarch64 ".rept 10", "mov w0, 3", "mov w1, 3", "mul w1, w0, w1", ".endr"
 }
 
 /// Operations in an iteration, as published.

@@ -6,13 +6,15 @@ use crate::prelude::*;
 timed_loop! {
     /// `lock mov eax, ecx`, each with both operands reloaded.
     ten_lock_movs:
-        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0xf0, 0x89, 0xc8", ".endr"
+        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0xf0, 0x89, 0xc8", ".endr";
+    aarch64 none "the instruction that is emulated is one of x86"
 }
 
 timed_loop! {
     /// `ud1 ecx, eax`, each with both operands reloaded.
     ten_ud1s:
-        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xb9, 0xc8", ".endr"
+        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xb9, 0xc8", ".endr";
+    aarch64 none "the instruction that is emulated is one of x86"
 }
 
 /// An invalid instruction that is emulated.

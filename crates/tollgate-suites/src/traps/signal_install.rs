@@ -6,10 +6,9 @@ use super::handler::{TRAP, handler};
 use crate::prelude::*;
 
 timed_loop! {
-    /// rt_sigaction(2), number 13, for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
+    /// rt_sigaction(2) for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
     /// (handler, flags, restorer, mask of 8 bytes).
-    rt_sigaction: called
-        "mov edi, 10", "lea rsi, [r13]", "xor edx, edx", "mov r10d, 8", "mov eax, 13", "syscall"
+    rt_sigaction: called call SYS_rt_sigaction(10, (0), 0, 8)
 }
 
 handler! {

@@ -4,8 +4,8 @@ use super::handler::{Handled, TRAP, handler, tried};
 use crate::prelude::*;
 
 timed_loop! {
-    /// tgkill(2), number 234. Words: 0: the process; 1: the thread; 2: the signal.
-    tgkill: called "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 234", "syscall"
+    /// tgkill(2). Words: 0: the process; 1: the thread; 2: the signal.
+    tgkill: called call SYS_tgkill([0], [8], [16])
 }
 
 handler! {

@@ -4,7 +4,8 @@ use crate::prelude::*;
 timed_loop! {
     /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step exception
     /// condition).
-    step: called "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"
+    step: called "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop";
+    aarch64 none "a program of arm64 cannot step itself: the bit of PSTATE is the kernel's"
 }
 
 handler! {

@@ -8,8 +8,7 @@ use super::{Means, Side, follow};
 use crate::prelude::*;
 
 timed_loop! {
-    /// Number 24.
-    yield_once: called "mov eax, 24", "syscall"
+    yield_once: called call SYS_sched_yield()
 }
 
 timed_loop! {
