@@ -8,14 +8,15 @@
 //!   sides.
 //! - Devices: `devices` has the `disk`, where the guest measures files, and `share`, the host's program directories. `on_ram`
 //!   is a file system on a block device in its memory.
-//! - Running: `qemu` has the monitor's arguments, `monitor` a running one, with its protocol (`qmp`) and its log of
-//!   instructions (`log`). `console` has the guest's messages. `pin` places the monitor's threads. `facts` is what the host
+//! - Running: `qemu` has the monitor's arguments, `qmp` its protocol. `plugin` watches instructions: `ring` is what it shares
+//!   with QEMU, `executed` reads that. `console` has the guest's messages. `pin` places the monitor's threads. `facts` is what the host
 //!   knows of a guest.
 //! - Inside: `init` leads from `/init` to the agent, and `inside` is what the agent reports.
 
 mod console;
 mod devices;
 mod disk;
+mod executed;
 mod facts;
 mod file_system;
 mod init;
@@ -24,16 +25,16 @@ pub mod inside;
 mod kernel;
 mod kvm;
 mod layout;
-mod log;
 mod module;
 mod modules;
-mod monitor;
 mod on_ram;
 mod pin;
 mod planted;
+mod plugin;
 mod programs;
 mod qemu;
 mod qmp;
+mod ring;
 mod settings;
 mod share;
 mod tree;
@@ -68,8 +69,9 @@ use initramfs::Initramfs;
 use kernel::Kernel;
 pub use kernel::Kernels;
 use modules::Modules;
-use monitor::{GuestLog, Monitor, Monitored};
+use plugin::Plugin;
 use qemu::{Channel, Machine, Messages, Qemu};
+pub use ring::number as page_number;
 pub(crate) use settings::{Accel, KEYS, Vm, Vmm};
 use share::Share;
 use tree::Tree;
@@ -88,8 +90,8 @@ pub(crate) struct Guest {
     devices: Devices,
     running: Rc<RefCell<Option<Running>>>,
     console: RefCell<Console>,
-    /// Monitor of the last start, unless that was timed.
-    monitored: Monitored,
+    /// Watches the instructions of starts that are not timed.
+    plugin: Plugin,
 }
 
 struct Running {
@@ -125,7 +127,8 @@ impl Guest {
         let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
         let console = RefCell::default();
         let timed = OnceCell::new();
-        let (running, monitored) = (Rc::default(), Monitored::default());
+        let running = Rc::default();
+        let plugin = Plugin::new(&qemu, &machine, stop)?;
         Ok(Self {
             qemu,
             kernel,
@@ -136,7 +139,7 @@ impl Guest {
             contents,
             devices,
             running,
-            monitored,
+            plugin,
             console,
         })
     }
@@ -145,15 +148,14 @@ impl Guest {
     fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
-        let (monitor, ends) =
-            Monitor::new().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
+        let (arguments, files) =
+            self.plugin.start().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
         let devices = self.devices.arguments(self.machine.vmm());
         let kept = self.new_console()?;
         let messages = Messages::Kept(&kept);
         let mut command = self.qemu.command(&self.machine, &devices, &self.kernel, &initramfs, messages);
-        command.extend(ends.arguments().into_iter().map(OsString::from));
-        self.monitored.replace(Some(monitor));
-        Ok(Launch { command, files: vec![initramfs, kept, ends.socket, ends.log] })
+        command.extend(arguments.into_iter().map(OsString::from));
+        Ok(Launch { command, files: files.into_iter().chain([initramfs, kept]).collect() })
     }
 
     /// Starts to keep the messages of another start. Returns the file that they are written to.
@@ -270,7 +272,7 @@ impl Ready for Guest {
     }
 
     fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
-        self.is_counting().then(|| Box::new(GuestLog(self.monitored.clone())) as Box<dyn InstructionLog>)
+        self.is_counting().then(|| Box::new(self.plugin.log()) as Box<dyn InstructionLog>)
     }
 
     fn bring_commands(

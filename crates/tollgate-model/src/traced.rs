@@ -498,32 +498,6 @@ impl Traced {
     }
 }
 
-/// The code of the programs of a command, as they had it mapped. It is not part of a document.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeMap {
-    /// Number of executed programs.
-    pub programs: u32,
-    /// The file of the last of them.
-    pub program: Option<String>,
-    /// Whether two files were mapped at one address, in two processes or one after the other.
-    pub has_conflict: bool,
-    /// The mappings, unordered, without overlap.
-    pub code: Vec<Code>,
-}
-
-/// A mapping of code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Code {
-    /// Its first address.
-    pub begin: u64,
-    /// The address after it.
-    pub end: u64,
-    /// Its offset in the file.
-    pub offset: u64,
-    /// The file's path, or a name of the kernel's such as `[vdso]`.
-    pub file: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

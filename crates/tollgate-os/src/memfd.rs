@@ -28,7 +28,7 @@ pub fn create_executable(name: &str) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of memfd_create(2) and ftruncate(2).
-fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
+pub fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
     let made = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&made, bytes)?;
     rustix::fs::fcntl_add_seals(&made, SealFlags::GROW | SealFlags::SHRINK)?;

@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tollgate_model::Traced;
-use tollgate_model::traced::{Attached, Backend, CodeMap, Ended, MOST_ENTRIES, TimesFrom, Until};
+use tollgate_model::traced::{Attached, Backend, Ended, MOST_ENTRIES, TimesFrom, Until};
 use tollgate_os::privileges;
 
 use crate::bpf::{Bpf, Costs};
@@ -203,15 +203,7 @@ impl<F: FnMut(Interval)> Session<F> {
         }
         let (events, stacks) = (std::mem::take(&mut collected.events), std::mem::take(&mut collected.stacks));
         let traced = self.subject.traced(Some(until), costs, wall_ns, collected);
-        Trace {
-            traced,
-            used: Used::default(),
-            events,
-            began_ns: 0,
-            stacks,
-            code: CodeMap::default(),
-            ended: Ended::Exit(0),
-        }
+        Trace { traced, used: Used::default(), events, began_ns: 0, stacks, ended: Ended::Exit(0) }
     }
 }
 

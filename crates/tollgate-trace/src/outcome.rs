@@ -2,7 +2,7 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
+    Backend, Blocked, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
 };
 
 /// A traced execution of a command.
@@ -19,8 +19,6 @@ pub struct Trace {
     /// Stacks in which threads slept, if requested: the thread's name, its user frames and its kernel frames, from the root,
     /// separated by `;`; and the nanoseconds in total.
     pub stacks: Vec<(String, u64)>,
-    /// The code that its processes had mapped, if requested.
-    pub code: CodeMap,
     /// How this process is to end: like the command, whose core was dumped if possible; or by a signal to this process that
     /// arrived just after the command had ended.
     pub ended: Ended,
@@ -117,7 +115,6 @@ pub(crate) struct Collected {
     pub outside: Option<Parts>,
     pub blocked: Vec<Blocked>,
     pub stacks: Vec<(String, u64)>,
-    pub code: CodeMap,
     pub tree: Vec<Process>,
     pub files: Vec<FileTime>,
     pub misaligned: Vec<Misaligned>,

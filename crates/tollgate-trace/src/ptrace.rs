@@ -7,14 +7,13 @@
 //! command with a filter is killed with it, because its calls would fail without a tracer.
 //!
 //! - [`sys`]: the system calls. [`thread`], [`tree`]: what is traced. [`clocks`]: how time passed between two stops,
-//!   [`cause`]: what was waited for. [`sums`], [`files`]: adding up. [`code`]: what was mapped.
+//!   [`cause`]: what was waited for. [`sums`], [`files`]: adding up.
 //!
 //! The two stops around a call take forty times as long as the call. The time between them counts in full only if the thread
 //! was switched out. Otherwise its processor time counts, without the wait for the tracer.
 
 pub(crate) mod cause;
 pub(crate) mod clocks;
-mod code;
 pub(crate) mod files;
 pub(crate) mod filter;
 mod privileges;
@@ -68,7 +67,6 @@ pub(crate) struct Tracer {
     sums: sums::Table,
     tree: tree::Tree,
     files: Option<files::Files>,
-    code: Option<code::Mapped>,
     clock_files: clocks::Files,
     outside: Parts,
     events: Vec<(Key, Event)>,
@@ -85,8 +83,7 @@ impl Tracer {
     pub fn seize(child: &Child, request: &Request, filter: bool) -> io::Result<Self> {
         let pid = child.pid();
         let with_it = if filter { libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL } else { 0 };
-        let at_exit = if request.code { libc::PTRACE_O_TRACEEXIT } else { 0 };
-        sys::seize(pid, OPTIONS | with_it | at_exit)?;
+        sys::seize(pid, OPTIONS | with_it)?;
         sys::interrupt(pid)?;
         loop {
             match process::wait4(pid, 0) {
@@ -107,7 +104,6 @@ impl Tracer {
             sums: sums::Table::with_histograms(),
             tree: tree::Tree::new(request.tree),
             files: request.files.then(|| files::Files::with(request.paths)),
-            code: request.code.then(code::Mapped::default),
             clock_files: clocks::Files::new(),
             outside: Parts::default(),
             events: Vec::new(),
@@ -246,7 +242,6 @@ impl Tracer {
             stopped_ns: crate::clock::now(),
             blocked: Vec::new(),
             stacks: Vec::new(),
-            code: self.code.map(code::Mapped::end).unwrap_or_default(),
             idle: None,
             busy_ns: None,
             processes: tree.processes,

@@ -24,8 +24,6 @@ pub struct Request {
     /// With `files`, keep also the paths by which files were opened, as the operation `named`: a path may lead to the file
     /// over symbolic links. Only with ptrace(2).
     pub paths: bool,
-    /// Keep the code that each process has mapped when it ends. Only with ptrace(2).
-    pub code: bool,
     /// The most single calls to keep with their times, for a timeline; 0 for none.
     pub events: usize,
     /// Add up what wakes sleeping threads.
@@ -88,7 +86,6 @@ impl Request {
             tree: false,
             files: false,
             paths: false,
-            code: false,
             events: 0,
             blocked: false,
             stacks: false,

@@ -198,7 +198,6 @@ impl CommonPart {
         };
         let began_ns = collected.began_ns;
         let (events, stacks) = (mem::take(&mut collected.events), mem::take(&mut collected.stacks));
-        let code = mem::take(&mut collected.code);
         collected.notes.extend(finished.notes);
         let traced = Traced {
             command: self.command,
@@ -212,7 +211,7 @@ impl CommonPart {
             ..collected.into_traced(self.backend, finished.wall_ns)
         };
         let ended = watch.late().map_or(finished.ended, Ended::Signal);
-        Ok(Trace { traced, used, events, began_ns, stacks, code, ended })
+        Ok(Trace { traced, used, events, began_ns, stacks, ended })
     }
 }
 

@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 pub(crate) use images::Images;
-pub(crate) use user::code_of;
 pub use user::{UserCode, UserFunction};
 pub(crate) use watch::Watch;
 

@@ -85,31 +85,32 @@ pub struct Side<'a> {
 /// Reads facts.
 pub type Outside<'a> = Box<dyn Fn() -> Vec<(String, Fact)> + 'a>;
 
-/// The log of the instructions that an environment executes, one by one.
+/// The instructions that an environment executes between the marks of [`mark`](crate::mark).
 pub trait InstructionLog {
-    /// Begins it.
+    /// Begins to watch them, even before the environment starts.
     ///
     /// # Errors
     /// A sentence.
-    fn begin(&mut self) -> Result<(), String>;
+    fn begin(&mut self, watch: Watch) -> Result<(), String>;
 
-    /// Ends it. Returns the addresses of the executed instructions, in order.
-    ///
-    /// # Errors
-    /// A sentence.
-    fn end(&mut self) -> Result<Vec<u64>, String>;
-
-    /// Begins it for the sums of one execution of a command, whose ends have marks, and for its stacks.
-    ///
-    /// # Errors
-    /// A sentence.
-    fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String>;
-
-    /// Ends it. Returns what was executed between the marks.
+    /// Ends it. Returns what was executed in each window.
     ///
     /// # Errors
     /// A sentence, also if a mark is missing.
-    fn end_sums(&mut self) -> Result<Sums, String>;
+    fn end(&mut self) -> Result<Vec<Sums>, String>;
+}
+
+/// Windows between marks, and what is kept of them.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    /// How many windows are left out first.
+    pub skip: u64,
+    /// How many are watched.
+    pub take: u64,
+    /// Whether addresses are kept in order.
+    pub has_order: bool,
+    /// Stacks to track.
+    pub stacks: Option<Stacks>,
 }
 
 /// Sums of executed instructions.
@@ -121,8 +122,11 @@ pub struct Sums {
     pub kernel: u64,
     /// Iterations of repeated instructions (`rep`), without the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address: each execution once, and iterations without the first of each.
-    pub addresses: HashMap<u64, [u64; 2]>,
+    /// By address, and by a number for the contents of its page, which is 0 for the kernel: each execution once, and iterations without
+    /// the first of each.
+    pub addresses: HashMap<(u64, u64), [u64; 2]>,
+    /// All addresses in order, if requested.
+    pub order: Vec<u64>,
     /// The stacks of the kernel's functions, if requested.
     pub stacks: Option<Stacks>,
 }

@@ -75,6 +75,12 @@ impl Qemu {
         commands::run(&self.program, &["--version"], stop)
     }
 
+    /// Returns whether its translator can have plugins.
+    pub fn has_plugins(&self, stop: &dyn Fn() -> bool) -> Result<bool, EnvironmentError> {
+        let help = commands::output(&self.program, &["--help"], stop)?;
+        Ok(help.lines().any(|line| line.starts_with("-plugin ")))
+    }
+
     /// The command of a guest. The initramfs and the monitor's files are inherited under their numbers.
     pub fn command(
         &self,

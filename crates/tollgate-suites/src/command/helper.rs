@@ -12,7 +12,6 @@ use tollgate_engine::versus::{End, Execution, How, Input, Order, Output};
 use tollgate_engine::{checked, group};
 use tollgate_model::Traced;
 use tollgate_model::text::plainly;
-use tollgate_model::traced::CodeMap;
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::{affinity, paths, process};
 use tollgate_trace::{Choice, Request, Trace, trace, trace_nothing};
@@ -22,19 +21,18 @@ use super::answer::Answer;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ran {
     traced: Traced,
-    code: CodeMap,
     memory: Option<u64>,
     faults: u64,
     left: u32,
 }
 
 impl Ran {
-    fn of(Trace { traced, code, used, .. }: Trace) -> Self {
-        Self { traced, code, memory: used.memory, faults: used.faults, left: 0 }
+    fn of(Trace { traced, used, .. }: Trace) -> Self {
+        Self { traced, memory: used.memory, faults: used.faults, left: 0 }
     }
 
     pub fn execution(self, order: &Order, said: String) -> Execution {
-        let Self { traced, code, memory, faults, left } = self;
+        let Self { traced, memory, faults, left } = self;
         Execution {
             end: traced
                 .ended
@@ -46,8 +44,7 @@ impl Ran {
             faults,
             ticks: 0,
             switches: 0,
-            traced: matches!(order.how, How::Traced { .. } | How::Mapped).then_some(traced),
-            code,
+            traced: matches!(order.how, How::Traced { .. }).then_some(traced),
             said,
             left,
         }
@@ -95,7 +92,6 @@ fn request(order: &Order) -> Request {
     let by = match order.how {
         // ptrace(2) starts at once, and knows the paths by which files are opened.
         How::Traced { .. } if order.is_alone => Choice::Ptrace,
-        How::Mapped => Choice::Ptrace,
         How::Traced { .. } => Choice::Best,
         _ => Choice::Rusage,
     };
@@ -103,7 +99,6 @@ fn request(order: &Order) -> Request {
         by,
         files: order.how == How::Traced { files: true },
         paths: order.is_alone,
-        code: order.how == How::Mapped,
         linger: Duration::ZERO,
         ..Request::new(order.words.iter().map(OsString::from).collect())
     }

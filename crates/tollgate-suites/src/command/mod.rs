@@ -74,9 +74,9 @@ impl Drop for Here {
 impl Executor for Here {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
         match order.how {
-            How::Counted => return Ok(counted::execute_logged(order)),
+            How::Counted => return Ok(counted::execute(order)),
             How::Recalled { number } => return Ok(counted::recalled(order, number)),
-            How::Timed | How::Traced { .. } | How::Mapped => self.reap(),
+            How::Timed | How::Traced { .. } => self.reap(),
         }
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
         // Taken before the listener starts: if /proc does not list children, any child makes this search one by one.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tollgate_model::traced::{Call, CodeMap, Idle, MOST_ENTRIES, Missed, Parts, Process};
+use tollgate_model::traced::{Call, Idle, MOST_ENTRIES, Missed, Parts, Process};
 
 use super::files;
 use super::layout::{
@@ -43,7 +43,6 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
         outside: maps.traces_all().then_some(outside),
         blocked: Vec::new(),
         stacks: Vec::new(),
-        code: CodeMap::default(),
         tree,
         files,
         misaligned,

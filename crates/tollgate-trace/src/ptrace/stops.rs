@@ -33,7 +33,6 @@ impl Tracer {
                 self.forked(pid, now)
             }
             libc::PTRACE_EVENT_EXEC => self.executed(pid),
-            libc::PTRACE_EVENT_EXIT => self.is_about_to_end(pid),
             libc::PTRACE_EVENT_SECCOMP => {
                 self.at_call(pid, now, child);
                 // The command's own filter asks for a tracer, but without us there would be none.
@@ -226,17 +225,6 @@ impl Tracer {
         }
         if let Some(files) = &mut self.files {
             files.forget(pid);
-        }
-        if let Some(code) = &mut self.code {
-            code.executed(pid);
-        }
-    }
-
-    /// Handles a thread that is about to exit. When it is the last of a process, its memory still exists.
-    fn is_about_to_end(&mut self, pid: libc::pid_t) {
-        let is_last = self.threads.get(&pid).is_some_and(|thread| self.tree.is_alone(thread.process));
-        if let Some(code) = self.code.as_mut().filter(|_| is_last) {
-            code.look(pid);
         }
     }
 

@@ -1,25 +1,19 @@
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::path::Path;
 
-use tollgate_model::traced::{Code, CodeMap};
+use tollgate_os::paths;
 
 use super::functions::Functions;
-use super::images::mappings;
 
-pub(crate) fn code_of(pid: u32) -> impl Iterator<Item = Code> {
-    mappings(pid).map(|mapping| Code {
-        begin: mapping.begin,
-        end: mapping.begin.saturating_add(mapping.bytes),
-        offset: mapping.offset,
-        file: String::from_utf8_lossy(&mapping.path).into_owned(),
-    })
-}
+/// A larger file has no names.
+const MOST_BYTES: u64 = 512 << 20;
+const PAGE: usize = 4096;
 
-/// The code of one program and its libraries.
+/// The code of programs and libraries, found by the contents of its pages: several programs have the same addresses.
 pub struct UserCode {
-    /// By start address, each with the index of its file's functions.
-    mapped: BTreeMap<u64, (Code, usize)>,
-    functions: Vec<Option<Functions>>,
-    program: Option<String>,
+    /// By a number for the contents of a page: its file, and its offset there.
+    pages: HashMap<u64, (usize, u64)>,
+    files: Vec<(String, Option<Functions>)>,
 }
 
 /// The name for the file of the command itself, since two builds of it have two names.
@@ -28,54 +22,54 @@ const PROGRAM: &str = "program";
 /// A function of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UserFunction {
-    /// The last component of its path, or `program` for the command itself; `None` for code that was in no file at the end.
+    /// The last component of its path, or `program` for the command itself; `None` for code that is in no file.
     pub file: Option<String>,
     /// Its name in the source; `None` if the file has no symbol for it.
     pub name: Option<String>,
 }
 
 impl UserCode {
-    /// Reads the symbols of the mapped files.
-    ///
-    /// # Errors
-    /// A clause, if an address would be ambiguous or has no mapping.
-    pub fn of(CodeMap { programs, program, has_conflict, code }: &CodeMap) -> Result<Self, String> {
-        match programs {
-            0 => return Err("its mappings are not known".to_owned()),
-            1 if !has_conflict => {}
-            1 => return Err("it maps several files at one address".to_owned()),
-            _ => {
-                return Err(format!(
-                    "it executes {programs} programs, which lie at the same addresses; -N executes a command without a shell"
-                ));
-            }
+    /// Reads those of these files that have code. `number` is that of a page's contents. A page that two files have is the first one's.
+    pub fn of<'p>(
+        program: Option<&Path>,
+        files: impl IntoIterator<Item = &'p Path>,
+        number: fn(&[u8; PAGE]) -> u64,
+    ) -> Self {
+        let mut code = Self { pages: HashMap::new(), files: Vec::new() };
+        let program = program.and_then(|path| path.canonicalize().ok());
+        let others = files.into_iter().filter_map(|path| path.canonicalize().ok());
+        for path in program.clone().into_iter().chain(others) {
+            let name = match path.file_name() {
+                _ if Some(&path) == program.as_ref() => PROGRAM.to_owned(),
+                Some(name) => name.to_string_lossy().into_owned(),
+                None => continue,
+            };
+            code.add(&path, name, number);
         }
-        let mut files: BTreeMap<&str, usize> = BTreeMap::new();
-        let (mut mapped, mut functions) = (BTreeMap::new(), Vec::new());
-        for code in code {
-            let at = *files.entry(&code.file).or_insert_with(|| {
-                functions.push(Functions::of_path(code.file.as_bytes()));
-                functions.len() - 1
-            });
-            mapped.insert(code.begin, (code.clone(), at));
-        }
-        Ok(Self { mapped, functions, program: program.clone() })
+        code
     }
 
-    /// Returns the function at an address.
-    pub fn at(&self, address: u64) -> UserFunction {
-        let nearest = self.mapped.range(..=address).next_back();
-        let Some((code, functions)) = nearest.map(|(_, of)| of).filter(|(code, _)| address < code.end) else {
+    fn add(&mut self, path: &Path, name: String, number: fn(&[u8; PAGE]) -> u64) {
+        let Ok(bytes) = paths::read_regular(path, MOST_BYTES) else { return };
+        if !bytes.starts_with(b"\x7fELF") {
+            return;
+        }
+        for (offset, bytes) in (0..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
+            // A file's last page is filled up with zeros.
+            let mut page = [0; PAGE];
+            page[..bytes.len()].copy_from_slice(bytes);
+            self.pages.entry(number(&page)).or_insert((self.files.len(), offset));
+        }
+        self.files.push((name, Functions::of_path(path.as_os_str().as_encoded_bytes())));
+    }
+
+    /// Returns the function at an address, in a page with this number.
+    pub fn at(&self, address: u64, page: u64) -> UserFunction {
+        let Some((file, offset)) = self.pages.get(&page) else {
             return UserFunction { file: None, name: None };
         };
-        let offset = (address - code.begin).saturating_add(code.offset);
-        let functions = self.functions.get(*functions).and_then(Option::as_ref);
-        let name = functions.and_then(|functions| functions.name(offset));
-        let file = if Some(&code.file) == self.program.as_ref() {
-            PROGRAM
-        } else {
-            code.file.rsplit('/').next().unwrap_or(&code.file)
-        };
-        UserFunction { file: Some(file.to_owned()), name }
+        let (file, functions) = &self.files[*file];
+        let name = functions.as_ref().and_then(|of| of.name(offset + address % PAGE as u64));
+        UserFunction { file: Some(file.clone()), name }
     }
 }

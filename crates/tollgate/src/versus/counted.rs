@@ -11,9 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tollgate_engine::benches::counted::STATISTIC;
 use tollgate_engine::benches::{Bench, Builds};
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{
-    Counted, Counting, FunctionCount, Inside, Side, UNASKED, count_in, is_kernel,
-};
+use tollgate_engine::session::{Counted, Counting, FunctionCount, Inside, Side, count_in, is_kernel};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::rounds::{judged, succeeded};
 use tollgate_engine::versus::tally::tally;
@@ -21,7 +19,7 @@ use tollgate_engine::versus::{
     Accepts, Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan,
 };
 use tollgate_engine::versus::{Executor, Halt};
-use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
+use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What, page_number};
 use tollgate_model::measurement::Outcome;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
@@ -182,6 +180,8 @@ fn number(found: &Found) -> usize {
 
 struct Brought {
     wanted: BTreeMap<PathBuf, What>,
+    /// The programs that it executes.
+    programs: Vec<PathBuf>,
     since: SystemTime,
     /// Why it may fail in the guest, each a clause.
     lacking: Vec<String>,
@@ -191,6 +191,30 @@ impl Brought {
     fn want(&mut self, path: &Path, what: What) {
         let known = self.wanted.entry(path.to_owned()).or_insert(what);
         *known = (*known).max(what);
+    }
+
+    /// Adds the program if the command has executed it.
+    fn executed(&mut self, file: &FileTime) {
+        let is_executed = file.operations.iter().any(|of| of.operation.starts_with("execve"));
+        if is_executed && Path::new(&file.path).is_file() {
+            self.programs.push(file.path.clone().into());
+        }
+    }
+
+    /// The code of all files. The command's own is the program that a shell executes, if that is one, or the first.
+    fn code(&self, given: &Given) -> UserCode {
+        let own = files_of(&given.order).into_iter().next().map(|(path, _)| path);
+        let is_other = |path: &&PathBuf| {
+            path.canonicalize().ok() != own.as_ref().and_then(|own| own.canonicalize().ok())
+        };
+        let mut others = self.programs.iter().filter(is_other);
+        let program = match (others.next(), others.next()) {
+            (Some(other), None) => Some(other),
+            _ => own.as_ref(),
+        };
+        let files =
+            self.wanted.iter().filter(|(_, what)| **what == What::Content).map(|(path, _)| path.as_path());
+        UserCode::of(program.map(PathBuf::as_path), files, page_number)
     }
 }
 
@@ -242,7 +266,8 @@ impl<'w> Work<'w> {
     /// Executes commands of a boot here once, with what surrounds them.
     fn trace(&mut self, commands: &[Given]) -> Result<Brought, Failure> {
         let since = SystemTime::now();
-        let mut brought = Brought { wanted: BTreeMap::new(), since, lacking: Vec::new() };
+        let mut brought =
+            Brought { wanted: BTreeMap::new(), programs: Vec::new(), since, lacking: Vec::new() };
         commands.iter().try_for_each(|given| self.trace_one(given, &mut brought))?;
         for path in &self.args.conditions.with {
             let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
@@ -280,6 +305,9 @@ impl<'w> Work<'w> {
             let executed = here.execute(&order, &mut || {}).map_err(halted)?;
             brought.lacking.extend(executed.traced.iter().flat_map(lacking));
             let files = executed.traced.iter().flat_map(|traced| &traced.files);
+            if what.is_none() {
+                files.clone().for_each(|file| brought.executed(file));
+            }
             files.filter_map(needed).for_each(|(path, what)| brought.want(path, what));
             files_of(&order).into_iter().for_each(|(path, what)| brought.want(&path, what));
             outcome = outcome.and_then(|()| match what {
@@ -308,12 +336,16 @@ impl<'w> Work<'w> {
         let inside = counted.inside.pop();
         let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
         let stacks = std::mem::replace(&mut inside.stacks, Ok(Vec::new()));
-        let (functions, why_one) = by_function(&mut inside);
+        let functions = match inside.functions.is_empty() {
+            true => Vec::new(),
+            false => by_function(&mut inside, &brought.code(given)),
+        };
+        let divided = inside.sums.as_ref().map(drop).map_err(String::clone);
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
-        if let Some(why) = why_one.filter(|_| self.args.result.by == Some(By::Function)) {
-            note(&mut found, format!("user space is shown as one function: {why}"));
+        if let (Err(why), Some(By::Function)) = (&divided, self.args.result.by) {
+            note(&mut found, format!("there are no functions: {why}"));
         }
         if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
             note(&mut found, format!("there are no stacks: {why}"));
@@ -391,43 +423,23 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The functions of the logged execution, the largest first. Those of programs by the symbols of their files on this machine,
-/// which were copied; if they are not known, why not.
-fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
+/// The functions of the watched execution, the largest first. Those of programs by the symbols of their files on this machine, which
+/// were copied.
+fn by_function(inside: &mut Inside, code: &UserCode) -> Vec<FunctionCount> {
     let mut all = std::mem::take(&mut inside.functions);
-    let Some(at) = all.iter().position(|one| one.name.is_none() && one.file.is_none()) else {
-        return (all, None);
-    };
-    let (sums, traced) = match (&inside.sums, &inside.traced) {
-        (Ok(sums), Ok(traced)) => (sums, traced),
-        (_, Err(why)) if why == UNASKED => {
-            let why = "a trace is needed to resolve its addresses, but --no-trace is given";
-            return (all, Some(why.to_owned()));
-        }
-        (Err(why), _) | (_, Err(why)) => return (all, Some(why.clone())),
-    };
-    let code = match UserCode::of(&traced.code) {
-        Ok(code) => code,
-        Err(why) => return (all, Some(why)),
-    };
-    let whole = all.swap_remove(at);
+    let Ok(sums) = &inside.sums else { return all };
+    all.retain(|one| one.name.is_some());
     let mut counts: BTreeMap<UserFunction, [u64; 2]> = BTreeMap::new();
-    for (address, times) in sums.addresses.iter().filter(|(address, _)| !is_kernel(**address)) {
-        let count = counts.entry(code.at(*address)).or_default();
+    for ((address, page), times) in sums.addresses.iter().filter(|((address, _), _)| !is_kernel(*address)) {
+        let count = counts.entry(code.at(*address, *page)).or_default();
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
-    let sum = |of: usize| counts.values().map(|count| count[of]).sum::<u64>();
-    // Instructions of more addresses than are kept.
-    let left = [whole.instructions.saturating_sub(sum(0)), whole.repeated.saturating_sub(sum(1))];
-    let elsewhere = counts.entry(UserFunction { file: None, name: None }).or_default();
-    elsewhere.iter_mut().zip(left).for_each(|(count, left)| *count += left);
-    all.extend(counts.into_iter().filter(|(_, count)| *count != [0, 0]).map(|(function, count)| {
-        let UserFunction { file, name } = function;
+    all.extend(counts.into_iter().map(|(UserFunction { file, name }, [instructions, repeated])| {
         let file = file.or_else(|| Some(IN_NO_FILE.to_owned()));
-        FunctionCount { name, file, instructions: count[0], repeated: count[1] }
+        FunctionCount { name, file, instructions, repeated }
     }));
     all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
-    (all, None)
+    all
 }
 
 /// The error of a command that works elsewhere, with its possible causes.

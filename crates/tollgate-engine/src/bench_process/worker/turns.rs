@@ -16,6 +16,7 @@ use crate::bench_process::frame::Inbox;
 use crate::bench_process::shared::{MAX_ROUNDS, SharedResults, Slot};
 use crate::loops::runner::Order;
 use crate::machine::clock::Clock;
+use crate::machine::mark;
 use crate::refusal::{Refusal, Result};
 
 /// The unrecorded batch has this fraction of the iterations of a timed one.
@@ -149,8 +150,10 @@ impl TurnRunner<'_> {
             let batch = run_batch(benchmark, instance, self.clock, Order::new(iterations))?;
             Ok::<_, Refusal>((batch.work as i64).wrapping_sub(batch.empty as i64))
         };
+        mark::begin();
         let once = net(iterations)?;
         let net = if is_difference { net(iterations * 2)?.wrapping_sub(once) } else { once };
+        mark::end();
         if let Some(round) = round {
             self.shared.set_slot(round, *index, Slot::Kept(net));
         }

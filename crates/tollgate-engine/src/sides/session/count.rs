@@ -1,8 +1,8 @@
 //! Counts the instructions of the user's commands in an environment: one command, or those of the benches of a build.
 //!
-//! Their executions end before the agent begins, so that they do not depend on when this side speaks. The agent reports their
-//! results. Then it executes each command twice more: once while the monitor logs each instruction, which shows how many are the
-//! program's own, and once traced, which shows how many system calls there are.
+//! Their executions end before the agent begins, so that they do not depend on when this side speaks. The instructions of the second
+//! round are watched, which shows how many are the program's own. The agent reports the results. Then it executes each command once
+//! more, traced, which shows how many system calls there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,15 +13,13 @@ use super::execute::RemoteExecutor;
 use super::explain::MOST_ADDRESSES;
 use super::iterations::{FunctionCount, is_kernel};
 use super::stacks::Stacks;
-use super::{EnvironmentFindings, InstructionLog, Side, Sums};
+use super::{EnvironmentFindings, InstructionLog, Side, Sums, Watch};
 use crate::cases::run::Halt;
 use crate::cases::run::{BenchError, Findings};
 use crate::sides::agent::Moment;
 use crate::sides::versus::counted::{FOUND, NO_MORE};
 use crate::sides::versus::{End, Execution, Executor, Given, How, Input, Order};
 
-/// The log holds about a million instructions per second, so more than this take too long.
-const MOST_LOGGED: u64 = 64_000_000;
 /// Why a command was not traced, if that was not requested.
 pub const UNASKED: &str = "not asked for";
 const MOST: usize = 1 << 20;
@@ -80,6 +78,10 @@ pub fn count_in(
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.name));
+    let watched = match counting.why_not_logged {
+        Some(why) => Err(why.to_owned()),
+        None => log.begin(second(counting.commands)),
+    };
     side.start_within(counting.within).map_err(|gone| match gone {
         // Until then nothing else is done there.
         Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.name))),
@@ -87,7 +89,7 @@ pub fn count_in(
     })?;
     side.read_facts(Moment::Before).map_err(lost)?;
     let mut remote = RemoteExecutor::new(&mut side, counting.within);
-    let counted = ask(&mut remote, log, counting, say).map_err(|halt| match halt {
+    let counted = ask(&mut remote, log, watched, counting, say).map_err(|halt| match halt {
         Halt::Run(error) => error,
         Halt::Lost(why) => BenchError::NoEnvironment(why),
     })?;
@@ -107,16 +109,31 @@ fn lost(gone: Gone) -> BenchError {
 fn ask(
     remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
+    watched: Result<(), String>,
     counting: &Counting<'_>,
     say: &mut dyn FnMut(String),
 ) -> Result<Counted, Halt> {
     let executions = recall(remote)?;
+    let watched = watched.and_then(|()| log.end());
     let number = counting.commands.len();
     let of = |at: usize| executions.iter().skip(at).step_by(number);
     let inside = counting.commands.iter().enumerate();
-    let inside = inside.map(|(at, given)| look_inside(remote, &mut *log, counting, given, of(at), &mut *say));
+    let inside = inside.map(|(at, given)| {
+        let window = at + usize::from(given.prepare.is_some());
+        let sums = watched.as_ref().map_err(String::clone);
+        let sums = sums.and_then(|sums| sums.get(window).cloned().ok_or_else(|| NO_MORE.to_owned()));
+        look_inside(remote, &mut *log, counting, given, (sums, of(at)), &mut *say)
+    });
     let inside = inside.collect::<Result<_, _>>()?;
     Ok(Counted { executions, inside })
+}
+
+/// The windows of the second round, after those of the setup and of the first round.
+fn second(commands: &[Given]) -> Watch {
+    let around = |given: &Given| [&given.prepare, &given.conclude].into_iter().flatten().count();
+    let round = commands.iter().map(|given| 1 + around(given)).sum::<usize>() as u64;
+    let setup = commands.iter().filter(|given| given.setup.is_some()).count() as u64;
+    Watch { skip: setup + round, take: round, ..Watch::default() }
 }
 
 fn look_inside<'e>(
@@ -124,26 +141,13 @@ fn look_inside<'e>(
     log: &mut dyn InstructionLog,
     counting: &Counting<'_>,
     given: &Given,
-    executions: impl Iterator<Item = &'e Execution> + Clone,
+    (sums, mut executions): (Result<Sums, String>, impl Iterator<Item = &'e Execution>),
     say: &mut dyn FnMut(String),
 ) -> Result<Inside, Halt> {
-    let last = executions.clone().filter(|execution| execution.wall_ns > 0).last();
-    let instructions = last.map_or(0, |last| last.wall_ns);
-    let is_whole = executions.clone().all(|execution| matches!(execution.end, End::Ended(_)));
+    let is_whole = executions.all(|execution| matches!(execution.end, End::Ended(_)));
     let why_not = "some of its executions did not end by themselves";
     let name = remote.side.side.name.clone();
-    let sums = match (counting.why_not_logged, instructions) {
-        _ if !is_whole => Err(why_not.to_owned()),
-        (Some(why), _) => Err(why.to_owned()),
-        (None, 0..=MOST_LOGGED) => {
-            say(format!("logging the instructions of {} in {name}", given.name));
-            logged(remote, log, given, None)?
-        }
-        _ => Err(format!(
-            "an execution has more than {} million instructions, which are too many to log",
-            MOST_LOGGED / 1_000_000
-        )),
-    };
+    let sums = if is_whole { sums } else { Err(why_not.to_owned()) };
     let (mut functions, mut stacks) = (Vec::new(), Err(UNASKED.to_owned()));
     match &sums {
         Ok(sums) if counting.has_functions => {
@@ -151,9 +155,8 @@ fn look_inside<'e>(
             let names = names(remote, sums)?;
             functions = counts(sums, &names);
             if counting.has_stacks {
-                say(format!("logging the calls of {} in {name}", given.name));
-                let sums = logged(remote, log, given, Some(Stacks::of(&names)))?;
-                stacks = sums.map(|sums| sums.stacks.map(|stacks| stacks.folded()).unwrap_or_default());
+                say(format!("watching the calls of {} in {name}", given.name));
+                stacks = followed(remote, log, given, Stacks::of(&names))?;
             }
         }
         Ok(_) => {}
@@ -164,8 +167,7 @@ fn look_inside<'e>(
         (_, false) => Err(UNASKED.to_owned()),
         (true, true) => {
             say(format!("tracing {} in {name}", given.name));
-            let how = if counting.has_functions { How::Mapped } else { How::Traced { files: false } };
-            Ok(once(remote, given, how)?)
+            Ok(once(remote, given, How::Traced { files: false })?)
         }
     };
     Ok(Inside { sums, traced, functions, stacks })
@@ -186,26 +188,29 @@ fn recall(remote: &mut RemoteExecutor<'_, '_, '_>) -> Result<Vec<Execution>, Hal
     Ok(all)
 }
 
-fn logged(
+/// The stacks of another execution.
+fn followed(
     remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
     given: &Given,
-    stacks: Option<Stacks>,
-) -> Result<Result<Sums, String>, Halt> {
+    stacks: Stacks,
+) -> Result<Result<Vec<(String, u64)>, String>, Halt> {
     around(remote, given.prepare.as_ref())?;
-    if let Err(why) = log.begin_sums(stacks) {
+    if let Err(why) = log.begin(Watch { take: 1, stacks: Some(stacks), ..Watch::default() }) {
         return Ok(Err(why));
     }
     let executed = remote.execute(&Order { how: How::Counted, ..given.order.clone() }, &mut || {});
-    let sums = log.end_sums();
+    let windows = log.end();
     executed?;
     around(remote, given.conclude.as_ref())?;
-    Ok(sums)
+    let stacks = |windows: Vec<Sums>| windows.into_iter().filter_map(|window| window.stacks).next();
+    Ok(windows.map(|windows| stacks(windows).map(|stacks| stacks.folded()).unwrap_or_default()))
 }
 
 /// The function of the kernel at each of its addresses.
 fn names(remote: &mut RemoteExecutor<'_, '_, '_>, sums: &Sums) -> Result<BTreeMap<u64, String>, Halt> {
-    let addresses: Vec<u64> = sums.addresses.keys().copied().filter(|address| is_kernel(*address)).collect();
+    let all = sums.addresses.keys().map(|(address, _)| *address);
+    let addresses: Vec<u64> = all.filter(|address| is_kernel(*address)).collect();
     let mut names = BTreeMap::new();
     for some in addresses.chunks(MOST_ADDRESSES) {
         let named = remote.side.names(some.iter().copied().collect());
@@ -218,7 +223,7 @@ fn names(remote: &mut RemoteExecutor<'_, '_, '_>, sums: &Sums) -> Result<BTreeMa
 fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
     let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
     counts.insert(None, [sums.user, sums.repeated[0]]);
-    for (address, times) in sums.addresses.iter().filter(|(address, _)| is_kernel(**address)) {
+    for ((address, _), times) in sums.addresses.iter().filter(|((address, _), _)| is_kernel(*address)) {
         let name = names.get(address).map_or("(no function)", String::as_str);
         let count = counts.entry(Some(name)).or_default();
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);

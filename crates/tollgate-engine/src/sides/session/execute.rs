@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tollgate_model::traced::CodeMap;
-
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
 use super::{EnvironmentFindings, Side};
@@ -21,8 +19,6 @@ const COOLS: Duration = Duration::from_secs(300);
 /// Characters of a sentence that an agent may send, and bytes of a command's output.
 const MOST_TEXT: usize = 400;
 /// Characters of a file's path (PATH_MAX of linux/limits.h).
-const MOST_PATH: usize = 4096;
-const MOST_MAPPED: usize = 1 << 12;
 const MOST_SAID: usize = 16 << 10;
 
 /// Executes commands by these executors.
@@ -185,10 +181,6 @@ fn bounded(mut execution: Execution) -> Execution {
         let bytes = execution.said.as_bytes();
         execution.said = String::from_utf8_lossy(&bytes[bytes.len() - MOST_SAID..]).into_owned();
     }
-    let CodeMap { program, code, .. } = &mut execution.code;
-    code.truncate(MOST_MAPPED);
-    let paths = code.iter_mut().map(|code| &mut code.file).chain(program);
-    paths.for_each(|path| *path = plain(path, MOST_PATH));
     if let End::NotStarted(why) = &mut execution.end {
         *why = plain(why, MOST_TEXT);
     }

@@ -13,7 +13,7 @@ use super::connection::{Gone, plain};
 use super::counting::{self, MOST, STALL};
 use super::iterations::{FunctionCount, Lengths, choose, functions, is_kernel, iterations};
 use super::teller::Teller;
-use super::{InstructionLog, Side};
+use super::{InstructionLog, Side, Watch};
 use crate::bench_process::worker::{InstanceOrder, TurnOrder};
 use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::{BenchError, Progress};
@@ -187,11 +187,11 @@ impl AgentSide<'_, '_> {
         let (mut logs, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
         let most = if counted.range.0 == counted.range.1 { EQUAL_SAMPLES } else { SAMPLES };
         while logs.len() < most && all < ENOUGH {
-            log.begin().map_err(Gone::Lost)?;
+            log.begin(Watch { take: 1, has_order: true, ..Watch::default() }).map_err(Gone::Lost)?;
             let sampled = self.sample(WARM_UP + logs.len());
-            let addresses = log.end().map_err(Gone::Lost);
+            let windows = log.end().map_err(Gone::Lost);
             sampled?;
-            let addresses = addresses?;
+            let addresses: Vec<u64> = windows?.into_iter().flat_map(|window| window.order).collect();
             all += addresses.len();
             logs.push(addresses);
         }

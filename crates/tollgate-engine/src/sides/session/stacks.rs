@@ -53,15 +53,8 @@ impl Stacks {
             });
             functions.insert(*address, (number, first));
         }
-        let mut stacks = Self { names, functions, frames: Vec::new(), at: 0 };
-        stacks.clear();
-        stacks
-    }
-
-    /// Forgets what was executed.
-    pub fn clear(&mut self) {
-        self.frames = vec![Frame { function: 0, caller: 0, depth: 0, callees: Vec::new(), instructions: 0 }];
-        self.at = 0;
+        let first = Frame { function: 0, caller: 0, depth: 0, callees: Vec::new(), instructions: 0 };
+        Self { names, functions, frames: vec![first], at: 0 }
     }
 
     /// Adds the execution of an instruction at this address; for a repeated one only the first iteration.

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_getres, clock_gettime};
-use tollgate_arch::counter::mark;
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
@@ -26,14 +25,12 @@ use tollgate_os::{group, memfd, paths, signals};
 use super::order::{End, Execution, How, Input, Order, Output};
 use crate::checked;
 use crate::machine::clock::Clock;
+use crate::machine::mark;
 
 /// The file of the orders, in the guest.
 pub const ORDERS: &str = "/tollgate/orders";
 /// The file of their results, one execution per line.
 pub const FOUND: &str = "/tollgate/found";
-/// How often a jump to itself is executed to mark the beginning and the end of an execution in a log of instructions. No program
-/// executes one instruction as often in a row.
-pub const MARK: u64 = 7919;
 /// The search path of programs in a guest.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A pause before each execution, in which the kernel finishes deferred work of earlier ones, such as RCU callbacks.
@@ -80,20 +77,10 @@ pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) 
 
 /// Executes an order after a kernel tick. Its real time is that of the time stamp counter: instructions.
 pub fn execute(order: &Order) -> Execution {
-    execute_behind(order, true)
-}
-
-/// Executes an order for a log of instructions. It begins at once, because a wait for a tick would be in the log as well.
-pub fn execute_logged(order: &Order) -> Execution {
-    execute_behind(order, false)
-}
-
-fn execute_behind(order: &Order, a_tick: bool) -> Execution {
     let mut execution = not_started(String::new());
     let said = memfd::create("said");
     let done = said.and_then(|mut said| {
-        let ended =
-            Prepared::new(order, &said).and_then(|prepared| prepared.run(order, a_tick, &mut execution));
+        let ended = Prepared::new(order, &said).and_then(|prepared| prepared.run(order, &mut execution));
         execution.said = end_of(&mut said)?;
         Ok(ended)
     });
@@ -188,13 +175,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// Executes it, and notes the result.
-    fn run(&self, order: &Order, a_tick: bool, execution: &mut Execution) -> Result<(), String> {
+    fn run(&self, order: &Order, execution: &mut Execution) -> Result<(), String> {
         let failed = |call: &str, error: &io::Error| format!("{call}: {}", plainly(error));
         let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
             texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
         let (words, variables) = (pointers(&self.words), pointers(&self.variables));
-        let child = process::fork(|| self.become_it(a_tick, &words, &variables))
+        let child = process::fork(|| self.become_it(&words, &variables))
             .map_err(|error| failed("fork(2)", &error))?;
         group::join(child.pid(), child.pid());
         let ended =
@@ -203,7 +190,7 @@ impl<'a> Prepared<'a> {
         let most = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
         let ready = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&most));
         let now = self.clock.moment();
-        mark(MARK);
+        mark::end();
         let coarse = coarse();
         let is_over = matches!(ready, Ok(1..));
         if !(order.keeps && is_over) {
@@ -229,12 +216,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Becomes the command, in the copy. The lists must end with null. It returns only if it could not become the command.
-    fn become_it(
-        &self,
-        a_tick: bool,
-        words: &[*const libc::c_char],
-        variables: &[*const libc::c_char],
-    ) -> i32 {
+    fn become_it(&self, words: &[*const libc::c_char], variables: &[*const libc::c_char]) -> i32 {
         group::lead();
         // A program inherits ignored signals.
         signals::default(&[libc::SIGPIPE, libc::SIGXFSZ]);
@@ -243,12 +225,12 @@ impl<'a> Prepared<'a> {
             self.shared[FAILED].store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
             return 127;
         }
-        let now = if a_tick { behind_a_tick() } else { coarse() };
+        let now = behind_a_tick();
         let used = Usage::of_process();
         self.shared[COARSE].store(now, Relaxed);
         self.shared[FAULTS].store(used.faults(), Relaxed);
         self.shared[SWITCHES].store(used.nivcsw, Relaxed);
-        mark(MARK);
+        mark::begin();
         self.shared[BEGAN].store(self.clock.moment(), Relaxed);
         // SAFETY: the texts end with NUL, and the lists with null.
         unsafe { libc::execve(self.program.as_ptr(), words.as_ptr(), variables.as_ptr()) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Traced;
-use tollgate_model::traced::{CodeMap, Ended};
+use tollgate_model::traced::Ended;
 
 /// An order to execute a command once. By default, only its times are requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,8 +80,6 @@ pub enum How {
         /// Whether the files that it reads are traced too.
         files: bool,
     },
-    /// Its system calls by ptrace(2), and the code that its processes had mapped.
-    Mapped,
     /// Its instructions, in a guest whose clock advances by one tick per instruction.
     Counted,
     /// Nothing is executed. The result is one that `/init` of a guest wrote to the input file before the agent began.
@@ -115,9 +113,6 @@ pub struct Execution {
     pub switches: u32,
     /// Its trace, if requested.
     pub traced: Option<Traced>,
-    /// The code that its processes had mapped, if requested.
-    #[serde(default)]
-    pub code: CodeMap,
     /// The end of what it wrote to standard error, and to a pipe.
     pub said: String,
     /// The number of processes that it left behind and that were killed.
@@ -137,7 +132,6 @@ impl Execution {
             ticks: 0,
             switches: 0,
             traced: None,
-            code: CodeMap { programs: 0, program: None, has_conflict: false, code: Vec::new() },
             said: String::new(),
             left: 0,
         }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_model::traced::{CodeMap, Ended};
+use tollgate_model::traced::Ended;
 use tollgate_model::versus::{LAYOUTS, REAL};
 use tollgate_model::{Case, Fact, Measurement, own};
 
@@ -64,7 +64,6 @@ impl Executor for Mock {
             ticks: 0,
             switches: 0,
             traced: None,
-            code: CodeMap::default(),
             said: "its last words".to_owned(),
             left: 0,
         })

@@ -54,7 +54,6 @@ impl Executor for Fake {
             ticks: 0,
             switches: 0,
             traced,
-            code: CodeMap::default(),
             said,
             left: 0,
         })

@@ -1,0 +1,46 @@
+//! Marks around what is watched in a guest whose instructions are counted: instructions without effect that the plugin of its translator
+//! knows.
+
+use std::arch::asm;
+
+/// The displacement of a mark, `nopl disp32(%rax)`, without the kind in its last byte.
+const MARK: i32 = i32::from_le_bytes([b't', b'o', b'l', 0]);
+const READY: i32 = MARK | 1 << 24;
+const BEGIN: i32 = MARK | 2 << 24;
+const END: i32 = MARK | 3 << 24;
+
+/// Begins a window. The translator translates everything anew at the end of the first block. None of them crosses a page.
+#[inline(never)]
+pub fn begin() {
+    // SAFETY: it does nothing.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "nop dword ptr [rax + {ready}]",
+            "jmp 2f",
+            "2: nop dword ptr [rax + {begin}]",
+            "jmp 3f",
+            "3:",
+            ready = const READY,
+            begin = const BEGIN,
+            options(nostack, nomem, preserves_flags)
+        );
+    }
+}
+
+/// Ends a window.
+#[inline(never)]
+pub fn end() {
+    // SAFETY: it does nothing.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "jmp 2f",
+            "2: nop dword ptr [rax + {end}]",
+            "jmp 3f",
+            "3:",
+            end = const END,
+            options(nostack, nomem, preserves_flags)
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! QEMU's plugin: its file, the memory that it shares with this process, and the thread that reads that.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tollgate_engine::session::{InstructionLog, Sums, Watch};
+use tollgate_model::text::excerpt;
+use tollgate_os::memfd;
+use tollgate_os::shared::Shared;
+
+use super::executed::Executed;
+use super::qemu::{Machine, PROGRAM, Qemu};
+use super::qmp::Qmp;
+use super::ring::{DATA, HEAD, IS_READ, SKIP, TAIL, TAKE, WORDS};
+use crate::error::{EnvironmentError, plainly, unusable};
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
+/// Why there is none, if there is none.
+const WHY_NONE: &str = env!("TOLLGATE_WHY_NO_PLUGIN");
+/// How long the reader waits for more words.
+const WAIT: Duration = Duration::from_micros(200);
+/// Vectors of faults that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. QEMU does not count it then. Those
+/// that the translator finds before the instruction, such as #UD, are counted.
+const FAULTS: [usize; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
+
+/// A plugin for one guest.
+pub(super) struct Plugin {
+    /// Why it cannot be used.
+    why_none: Option<String>,
+    object: File,
+    memory: File,
+    shared: Arc<Shared<WORDS>>,
+    running: Arc<Mutex<Running>>,
+}
+
+/// The last start: its monitor, and the blocks that it described.
+#[derive(Default)]
+struct Running {
+    qmp: Option<Qmp>,
+    executed: Executed,
+}
+
+impl Plugin {
+    pub fn new(qemu: &Qemu, machine: &Machine, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
+        let why_none = if !machine.is_counting() {
+            Some("its instructions are not counted".to_owned())
+        } else if !WHY_NONE.is_empty() {
+            Some(format!("tollgate was built without its plugin for QEMU: {WHY_NONE}"))
+        } else if !qemu.has_plugins(stop)? {
+            Some(format!("{PROGRAM} is built without plugins, which count by address"))
+        } else {
+            None
+        };
+        let make = || -> io::Result<Self> {
+            let mut object = memfd::create_executable("plugin.so")?;
+            object.write_all(OBJECT)?;
+            let memory = memfd::create_bounded("ring", 8 * WORDS as u64)?;
+            let shared = Arc::new(Shared::of(&memory)?);
+            Ok(Self { why_none, object, memory, shared, running: Arc::default() })
+        };
+        make().map_err(|error| unusable!("vm: memory for its plugin: {}", plainly(error)))
+    }
+
+    /// For a start: QEMU's arguments, and the files that it must inherit under their numbers.
+    pub fn start(&self) -> io::Result<(Vec<String>, Vec<File>)> {
+        let (own, theirs) = UnixStream::pair()?;
+        let files = vec![self.object.try_clone()?, self.memory.try_clone()?, OwnedFd::from(theirs).into()];
+        let [object, memory, socket] = [0, 1, 2].map(|at: usize| files[at].as_raw_fd());
+        let mut arguments = vec![
+            "-chardev".to_owned(),
+            format!("socket,id=monitor,fd={socket}"),
+            "-mon".to_owned(),
+            "chardev=monitor,mode=control".to_owned(),
+        ];
+        if self.why_none.is_none() {
+            let ring = format!("/proc/self/fd/{object},ring=/proc/self/fd/{memory}");
+            arguments.extend(["-plugin".to_owned(), ring]);
+        }
+        [HEAD, TAIL].iter().for_each(|at| self.shared[*at].store(0, Relaxed));
+        *locked(&self.running) = Running { qmp: Some(Qmp::on(own)?), executed: Executed::default() };
+        Ok((arguments, files))
+    }
+
+    pub fn log(&self) -> GuestLog {
+        let (shared, running) = (self.shared.clone(), self.running.clone());
+        GuestLog { why_none: self.why_none.clone(), shared, running, reader: None }
+    }
+}
+
+/// The instructions that the guest executes, from before it starts.
+pub(super) struct GuestLog {
+    why_none: Option<String>,
+    shared: Arc<Shared<WORDS>>,
+    running: Arc<Mutex<Running>>,
+    reader: Option<Reader>,
+}
+
+struct Reader {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Vec<Sums>, EnvironmentError>>,
+}
+
+impl InstructionLog for GuestLog {
+    fn begin(&mut self, watch: Watch) -> Result<(), String> {
+        if let Some(why) = &self.why_none {
+            return Err(why.clone());
+        }
+        for (at, value) in [(SKIP, watch.skip), (TAKE, watch.take), (IS_READ, 1)] {
+            self.shared[at].store(value, Relaxed);
+        }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (shared, running, of_thread) = (self.shared.clone(), self.running.clone(), is_over.clone());
+        let read = move || {
+            let windows = read(&shared, &running, &of_thread, watch);
+            // The guest waits for nobody.
+            [TAKE, IS_READ].iter().for_each(|at| shared[*at].store(0, Relaxed));
+            windows
+        };
+        let thread = std::thread::Builder::new().spawn(read).map_err(|error| plainly(error))?;
+        self.reader = Some(Reader { is_over, thread });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Vec<Sums>, String> {
+        let Reader { is_over, thread } = self.reader.take().ok_or("no instructions are watched")?;
+        is_over.store(true, Relaxed);
+        let windows = thread.join().map_err(|_| "the reader of QEMU's plugin ended early")?;
+        windows.map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for GuestLog {
+    fn drop(&mut self) {
+        if self.reader.is_some() {
+            let _ = self.end();
+        }
+    }
+}
+
+fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads until all windows have ended, or it is over and the ring is empty.
+fn read(
+    shared: &Shared<WORDS>,
+    running: &Mutex<Running>,
+    is_over: &AtomicBool,
+    watch: Watch,
+) -> Result<Vec<Sums>, EnvironmentError> {
+    const ROOM: u64 = (WORDS - DATA) as u64;
+    const STEP: u64 = 1 << 12;
+    let take = watch.take as usize;
+    let mut watch = Some(watch);
+    loop {
+        // Loaded before the ring is, so that everything that was written before is still read.
+        let is_last = is_over.load(Relaxed);
+        let (head, tail) = (shared[HEAD].load(Acquire), shared[TAIL].load(Relaxed));
+        if head == tail && is_last {
+            return Err(unusable!("vm: QEMU's plugin did not report the whole execution"));
+        } else if head == tail {
+            std::thread::sleep(WAIT);
+            continue;
+        }
+        // Not before: until then, the guest may not have started.
+        let Running { qmp, executed } = &mut *locked(running);
+        if let Some(watch) = watch.take() {
+            executed.begin(watch);
+        }
+        if let (false, Some(qmp)) = (executed.knows_handlers(), qmp) {
+            executed.know_handlers(handlers(qmp)?);
+        }
+        let end = head.min(tail.saturating_add(STEP));
+        (tail..end).for_each(|at| executed.add(shared[DATA + (at % ROOM) as usize].load(Relaxed)));
+        shared[TAIL].store(end, Release);
+        if executed.windows() >= take {
+            return executed
+                .end()
+                .ok_or_else(|| unusable!("vm: QEMU's plugin reported too much, or nonsense"));
+        }
+    }
+}
+
+/// Returns the kernel's handlers of [`FAULTS`], by the descriptors of interrupts (Intel SDM, volume 3, 7.14.1).
+fn handlers(qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
+    let registers = qmp.human("info registers")?;
+    let table = registers.lines().find_map(|line| line.strip_prefix("IDT=")?.split_whitespace().next());
+    let table = table.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let table = table.ok_or_else(|| unusable!("vm: QEMU's monitor shows no table of interrupts"))?;
+    let shown = qmp.human(&format!("x/{}xg {table:#x}", 2 * (FAULTS[7] + 1)))?;
+    let words = shown.split_whitespace().filter_map(|word| word.strip_prefix("0x"));
+    let words: Vec<u64> = words.filter_map(|digits| u64::from_str_radix(digits, 16).ok()).collect();
+    let handler = |vector: &usize| {
+        let [low, high] = *words.get(2 * vector..2 * vector + 2)? else { return None };
+        Some(high << 32 | low >> 48 << 16 | low & 0xffff)
+    };
+    let all = FAULTS.iter().map(handler).collect::<Option<_>>();
+    all.ok_or_else(|| {
+        unusable!("vm: QEMU's monitor does not show the handlers of faults: {}", excerpt(&shown))
+    })
+}
