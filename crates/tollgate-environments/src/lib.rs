@@ -65,5 +65,5 @@ pub use lent::{Account, Lent, TakenBack};
 pub use pairs::{Changes, SpecError};
 pub use ram::{Contents, Driver, Memory, OnRam, RamDisk, clean, is_file_system_name, left};
 pub use switch::Switch;
-pub use vm::{Kernels, inside, page_number, serve_if_init};
+pub use vm::{Kernels, inside, interpreter, page_number, serve_if_init};
 pub use wanted::{Wanted, What};

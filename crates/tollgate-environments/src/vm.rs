@@ -75,6 +75,7 @@ pub use ring::number as page_number;
 pub(crate) use settings::{Accel, KEYS, Vm, Vmm};
 use share::Share;
 use tree::Tree;
+pub use tree::interpreter;
 
 pub(crate) struct Guest {
     qemu: Qemu,

@@ -277,7 +277,7 @@ fn is_own(place: &Path) -> bool {
 }
 
 /// Returns the file that the kernel loads with a program: its loader, or the interpreter of a script.
-fn interpreter(program: &Path) -> Option<PathBuf> {
+pub fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     open_regular(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {

@@ -1,5 +1,5 @@
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 use tollgate_os::paths;
 
@@ -30,14 +30,11 @@ pub struct UserFunction {
 
 impl UserCode {
     /// Reads those of these files that have code. `number` is that of a page's contents. A page that two files have is the first one's.
-    pub fn of<'p>(
-        program: Option<&Path>,
-        files: impl IntoIterator<Item = &'p Path>,
-        number: fn(&[u8; PAGE]) -> u64,
-    ) -> Self {
+    pub fn of(program: Option<&Path>, files: &[PathBuf], number: fn(&[u8; PAGE]) -> u64) -> Self {
         let mut code = Self { pages: HashMap::new(), files: Vec::new() };
         let program = program.and_then(|path| path.canonicalize().ok());
-        let others = files.into_iter().filter_map(|path| path.canonicalize().ok());
+        let others: BTreeSet<PathBuf> = files.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let others = others.into_iter().filter(|path| Some(path) != program.as_ref());
         for path in program.clone().into_iter().chain(others) {
             let name = match path.file_name() {
                 _ if Some(&path) == program.as_ref() => PROGRAM.to_owned(),

@@ -4,7 +4,7 @@
 //! It is first executed and traced on this machine, with the variables that it has in the guest, and the files that it opens are
 //! copied into the guest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -19,7 +19,9 @@ use tollgate_engine::versus::{
     Accepts, Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan,
 };
 use tollgate_engine::versus::{Executor, Halt};
-use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What, page_number};
+use tollgate_environments::{
+    Cleanup, Environment, EnvironmentError, Spec, Wanted, What, interpreter, page_number,
+};
 use tollgate_model::measurement::Outcome;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
@@ -212,9 +214,13 @@ impl Brought {
             (Some(other), None) => Some(other),
             _ => own.as_ref(),
         };
-        let files =
-            self.wanted.iter().filter(|(_, what)| **what == What::Content).map(|(path, _)| path.as_path());
-        UserCode::of(program.map(PathBuf::as_path), files, page_number)
+        let contents = self.wanted.iter().filter(|(_, what)| **what == What::Content);
+        let mut files: Vec<PathBuf> = contents.map(|(path, _)| path.clone()).collect();
+        // The kernel loads these without a call that opens them: a script's interpreter, which has a loader itself.
+        for _ in 0..2 {
+            files.extend(files.iter().filter_map(|path| interpreter(path)).collect::<BTreeSet<_>>());
+        }
+        UserCode::of(program.map(PathBuf::as_path), &files, page_number)
     }
 }
 

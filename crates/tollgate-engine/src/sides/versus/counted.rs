@@ -230,6 +230,8 @@ impl<'a> Prepared<'a> {
         self.shared[COARSE].store(now, Relaxed);
         self.shared[FAULTS].store(used.faults(), Relaxed);
         self.shared[SWITCHES].store(used.nivcsw, Relaxed);
+        // Twice, so that no page of it is missing the second time.
+        self.shared[BEGAN].store(self.clock.moment(), Relaxed);
         mark::begin();
         self.shared[BEGAN].store(self.clock.moment(), Relaxed);
         // SAFETY: the texts end with NUL, and the lists with null.
