@@ -163,7 +163,7 @@ impl Environment {
         self.ready.has_disk()
     }
 
-    /// Returns the log of the instructions that are executed in it, if it can have one.
+    /// Returns a watch of the instructions that are executed in it, if it can have one.
     pub fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         self.ready.instructions()
     }

@@ -37,7 +37,7 @@ pub const USER_INSTRUCTIONS: &str = "versus/user-instructions";
 /// Instructions that the kernel executed: the rest.
 pub const KERNEL_INSTRUCTIONS: &str = "versus/kernel-instructions";
 
-/// Iterations of repeating instructions (`rep`), which both include: each counts as an instruction. They come from one logged
+/// Iterations of repeating instructions (`rep`), which both include: each counts as an instruction. They come from one watched
 /// execution.
 pub const ITERATIONS: &str = "versus/rep-iterations";
 

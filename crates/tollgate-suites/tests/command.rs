@@ -10,7 +10,6 @@ use tollgate_model::traced::Ended;
 use tollgate_os::process;
 use tollgate_os::signals::Disposition;
 use tollgate_suites::command::Here;
-use tollgate_trace::UserCode;
 
 /// Children and signals belong to the whole process: one command at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -278,40 +277,6 @@ fn its_calls_are_traced_on_request() {
     assert!(traced.calls.iter().any(|call| call.name == "execve"), "{:?}", traced.calls);
     let names = |path: &Path| traced.files.iter().any(|of| Path::new(&of.path) == path);
     assert!(names(&file), "{:?}", traced.files);
-}
-
-#[test]
-fn the_code_of_one_program_has_functions_and_that_of_two_has_two_meanings() {
-    let mapped = |words: &[&str]| {
-        let execution = run(&Order { how: How::Mapped, ..order(words.iter().copied()) });
-        match &execution.end {
-            End::NotStarted(why) if why.contains("ptrace") => {
-                println!("skipped: {why}");
-                None
-            }
-            _ => Some(execution.code),
-        }
-    };
-    let Some(code) = mapped(&["cat", "/dev/null"]) else { return };
-    let program = code.program.clone().expect("a program");
-    let own = code.code.iter().find(|code| code.file == program).expect("its code");
-    assert!(own.begin < own.end && code.programs == 1 && !code.has_conflict, "{code:?}");
-    let functions = UserCode::of(&code).unwrap_or_else(|why| unreachable!("{why}"));
-    let files = [own.begin, own.end - 1, 0].map(|address| functions.at(address).file);
-    assert_eq!(files, [Some("program".to_owned()), Some("program".to_owned()), None]);
-    // Traces this program, which has symbols.
-    let test = std::env::current_exe().expect("a path").display().to_string();
-    let code = mapped(&[&test, "--list"]).expect("traced");
-    let functions = UserCode::of(&code).unwrap_or_else(|why| unreachable!("{why}"));
-    let names =
-        code.code.iter().flat_map(|code| (code.begin..code.end).step_by(64)).map(|at| functions.at(at).name);
-    assert!(names.flatten().any(|name| name == "command::alone"), "{:?}", code.code);
-    let two = mapped(&["sh", "-c", "/bin/cat /dev/null; :"]).expect("traced");
-    let why = UserCode::of(&two).err().expect("two programs");
-    assert_eq!(
-        why,
-        "it executes 2 programs, which lie at the same addresses; -N executes a command without a shell"
-    );
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_command_has_the_same_counts_at_each_boot_also_beside_a_busy_loop() {
         counted(&home, &words)
     };
     for (case, samples) in &one {
-        // It comes from a logged execution, on this program's request.
+        // It comes from a watched execution.
         if case != "versus/rep-iterations" {
             assert_eq!(samples, &other[case], "{case}");
         }

@@ -149,6 +149,6 @@ fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
     let of_operations = home.refusal(["explain", "processes/fork", "--in", "vm:exact"]);
     assert_eq!(
         of_operations,
-        "vm:exact: processes/fork: it is not a loop of instructions but whole operations, which the log does not separate"
+        "vm:exact: processes/fork: it is not a loop of instructions but whole operations, which are not separated"
     );
 }

@@ -110,7 +110,7 @@ pub(crate) enum Work {
     Count {
         instances: Vec<InstanceOrder>,
     },
-    /// Make turns whose instructions are logged.
+    /// Make turns whose instructions are watched.
     Watched {
         instances: Vec<InstanceOrder>,
         pipes: [i32; 2],

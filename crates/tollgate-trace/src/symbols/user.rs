@@ -70,3 +70,45 @@ impl UserCode {
         UserFunction { file: Some(file.clone()), name }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(page: &[u8; PAGE]) -> u64 {
+        page.iter().fold(7, |number: u64, byte| number.wrapping_mul(31).wrapping_add(u64::from(*byte)))
+    }
+
+    #[test]
+    fn a_page_belongs_to_the_file_that_has_its_contents() {
+        // Its last page is filled up with zeros.
+        let name = "a_page_belongs_to_the_file_that_has_its_contents";
+        let own = std::env::current_exe().expect("a path");
+        let bytes = std::fs::read(&own).expect("its bytes");
+        let functions = |code: &UserCode| -> BTreeSet<(Option<String>, Option<String>)> {
+            let pages = bytes.chunks(PAGE).map(|chunk| {
+                let mut page = [0; PAGE];
+                page[..chunk.len()].copy_from_slice(chunk);
+                number(&page)
+            });
+            let all =
+                pages.flat_map(|page| (0..PAGE as u64).step_by(16).map(move |at| (0x7000_0000 + at, page)));
+            let all = all.map(|(address, page)| code.at(address, page));
+            all.map(|UserFunction { file, name }| (file, name)).collect()
+        };
+        let found = functions(&UserCode::of(Some(&own), &[own.clone()], number));
+        assert!(found.iter().all(|(file, _)| file.as_deref() == Some(PROGRAM)), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|(_, function)| function.as_ref().is_some_and(|function| function.contains(name)))
+        );
+        // As a library it has its own name, and code of another file has none.
+        let found = functions(&UserCode::of(None, &[own.clone()], number));
+        assert!(
+            found.iter().all(|(file, _)| file.as_deref() == own.file_name().and_then(|name| name.to_str()))
+        );
+        let none = UserCode::of(None, &[], number).at(0x1000, 7);
+        assert_eq!(none, UserFunction { file: None, name: None });
+    }
+}

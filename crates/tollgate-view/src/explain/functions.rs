@@ -70,7 +70,7 @@ fn remarks(found: &Functions, sum: u64) -> String {
             format!(" A run counts from {least} to {greatest} instructions, which do not include the sum.")
         }
     });
-    of.push_str(" From QEMU's log of executed instructions and the guest's /proc/kallsyms.");
+    of.push_str(" From a plugin of QEMU's translator and the guest's /proc/kallsyms.");
     of
 }
 

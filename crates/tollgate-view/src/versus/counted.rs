@@ -70,12 +70,15 @@ fn whole(count: f64) -> String {
     thousands(&format!("{count:.0}"))
 }
 
-/// The kernel's functions of one logged execution of each command, with the differences of the others from the first: the
+/// The functions of one watched execution of each command, with the differences of the others from the first: the
 /// largest, or with `all` all of them. The lists are those of the session's members.
 pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, width: usize) -> String {
     const MOST: usize = 20;
     let cells = cells::all(session);
     let mut rows = rows(lists);
+    if rows.is_empty() {
+        return String::new();
+    }
     rows.sort_by_key(|row| std::cmp::Reverse((row.difference(), row.sides.first().copied())));
     let labels = cells.iter().map(|cell| Cow::Owned(cell.label.clone()));
     let last = match lists.len() {
@@ -110,7 +113,7 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
         ),
     };
     let said = format!(
-        "{more}From one logged execution: kernel functions by the guest's /proc/kallsyms, those of programs by the symbols of their files. No other column includes iterations of rep.{renamed}"
+        "{more}From one execution, the second: kernel functions by the guest's /proc/kallsyms, those of programs by the symbols of their files. No other column includes iterations of rep.{renamed}"
     );
     format!(
         "\n{}{}{}",

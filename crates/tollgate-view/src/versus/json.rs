@@ -109,7 +109,7 @@ struct Executed<'a> {
     /// For a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`,
     /// `kernel_instructions`, `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; otherwise None.
     counted: Option<BTreeMap<String, CountRecord>>,
-    /// The functions that the instructions of one logged execution are in, the largest first, with `--by function`; otherwise
+    /// The functions that the instructions of the second execution are in, the largest first, with `--by function`; otherwise
     /// None.
     functions: Option<Vec<counted::FunctionRecord>>,
 }

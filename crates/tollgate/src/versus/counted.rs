@@ -140,8 +140,8 @@ pub fn benches(
         let round: Vec<Order> = commands.iter().map(|given| given.order.clone()).collect();
         let rounds = vec![round; rounds as usize + 1];
         let name = format!("the benches of {}", build.name);
-        let why_not_logged = builds.harness().why_not_split();
-        let counting = Counting { why_not_logged, is_traced: false, ..work.counting(&name, &commands) };
+        let why_not_watched = builds.harness().why_not_split();
+        let counting = Counting { why_not_watched, is_traced: false, ..work.counting(&name, &commands) };
         let booted = work.boot(&counting, brought, &args.environments[0], &(rounds, u64::MAX))?;
         of_place = booted.facts;
         all.push(booted.counted);
@@ -346,13 +346,9 @@ impl<'w> Work<'w> {
             true => Vec::new(),
             false => by_function(&mut inside, &brought.code(given)),
         };
-        let divided = inside.sums.as_ref().map(drop).map_err(String::clone);
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
-        if let (Err(why), Some(By::Function)) = (&divided, self.args.result.by) {
-            note(&mut found, format!("there are no functions: {why}"));
-        }
         if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
             note(&mut found, format!("there are no stacks: {why}"));
         }
@@ -366,7 +362,7 @@ impl<'w> Work<'w> {
             name,
             commands,
             within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
-            why_not_logged: None,
+            why_not_watched: None,
             is_traced: !self.args.conditions.no_trace,
             has_functions: self.args.result.by == Some(By::Function) || self.args.result.stacks.is_some(),
             has_stacks: self.args.result.stacks.is_some(),

@@ -22,7 +22,7 @@ use crate::sides::versus::{End, Execution, Found, Given, NotCompared, Order};
 const COMMANDS: usize = 2;
 
 /// Describes the figures: the object of a sentence.
-pub const STATISTIC: &str = "what an execution with twice the iterations has more, per iteration: the program's instructions; {of=kernel}: the kernel's, if it is entered; {of=total}: both, if no log distinguishes them";
+pub const STATISTIC: &str = "what an execution with twice the iterations has more, per iteration: the program's instructions; {of=kernel}: the kernel's, if it is entered; {of=total}: both, if they are not separated";
 
 /// A bench to count.
 #[derive(Debug)]
@@ -238,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_that_was_not_logged_has_the_sum_in_all_builds() {
+    fn an_execution_that_was_not_watched_has_the_sum_in_all_builds() {
         let mut long = counted(300, 7);
-        long.inside[1].sums = Err("too many to log".to_owned());
+        long.inside[1].sums = Err("no plugins".to_owned());
         let sum = |samples: f64| vec![("go/A{of=total}".to_owned(), vec![samples; 2])];
         assert_eq!(rows_of(&[&counted(300, 0), &long]), [sum(300.0), sum(307.0)]);
     }

@@ -137,21 +137,18 @@ impl Harness {
         }
     }
 
-    /// Returns why a log does not separate the program's instructions from the kernel's; `None` if it does.
+    /// Returns why the program's instructions are not separated from the kernel's; `None` if they are.
     pub fn why_not_split(&self) -> Option<&'static str> {
         match self {
-            Self::Divan => Some(
-                "divan measures its own overhead at each start with 90 million instructions, too many to log",
-            ),
             Self::Go => Some(
-                "the threads of Go's runtime do different work in each execution, so one log is not enough; this is the median of several executions",
+                "the threads of Go's runtime do different work in each execution, so those of one are not enough; this is the median of several executions",
             ),
-            Self::Criterion | Self::GoogleBenchmark | Self::Template(_) => None,
+            Self::Criterion | Self::Divan | Self::GoogleBenchmark | Self::Template(_) => None,
         }
     }
 
-    /// The time of the counted iterations on this machine, in ns. They are some million instructions: a log has room for them,
-    /// and the differences between executions are small in comparison. Without a log of the kernel's part it takes more.
+    /// The time of the counted iterations on this machine, in ns. They are some million instructions, and the differences between
+    /// executions are small in comparison. If the kernel's part is not separated, it takes more.
     pub(super) fn counted_time(&self) -> f64 {
         if self.why_not_split().is_some() { 10e6 } else { 0.5e6 }
     }

@@ -33,13 +33,13 @@ pub struct Counting<'a> {
     pub commands: &'a [Given],
     /// Real time of this machine for the start and all executions.
     pub within: Duration,
-    /// Why no execution is logged; `None` if one is.
-    pub why_not_logged: Option<&'static str>,
+    /// Why no execution is watched; `None` if one is.
+    pub why_not_watched: Option<&'static str>,
     /// Whether they are traced.
     pub is_traced: bool,
     /// Whether the kernel's instructions are divided among its functions.
     pub has_functions: bool,
-    /// Whether another execution is logged for the stacks of these functions.
+    /// Whether another execution is watched for the stacks of these functions.
     pub has_stacks: bool,
 }
 
@@ -55,13 +55,13 @@ pub struct Counted {
 /// The composition of a command's instructions.
 #[derive(Debug)]
 pub struct Inside {
-    /// One execution's instructions, by the log, or why they are unknown.
+    /// The second execution's instructions, or why they are unknown.
     pub sums: Result<Sums, String>,
     /// A traced execution, or why there is none.
     pub traced: Result<Execution, String>,
-    /// The kernel's functions of the logged execution, the largest first, and its programs as one; if requested.
+    /// The kernel's functions of this execution, the largest first, and its programs as one; if requested.
     pub functions: Vec<FunctionCount>,
-    /// The stacks of another logged execution, each with its instructions, as for flame graphs, or why there are none.
+    /// The stacks of another execution, each with its instructions, as for flame graphs, or why there are none.
     pub stacks: Result<Vec<(String, u64)>, String>,
 }
 
@@ -78,7 +78,7 @@ pub fn count_in(
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.name));
-    let watched = match counting.why_not_logged {
+    let watched = match counting.why_not_watched {
         Some(why) => Err(why.to_owned()),
         None => log.begin(second(counting.commands)),
     };

@@ -1,7 +1,7 @@
 //! Divides an operation's instructions among functions, in an environment whose instructions are counted.
 //!
-//! The case is counted first, as in a run. Then another such process takes samples while the environment logs each instruction
-//! that it executes, and the agent names the kernel's functions. A logged sample with the row's count stands for it.
+//! The case is counted first, as in a run. Then another such process takes samples while the instructions of the environment are
+//! watched, and the agent names the kernel's functions. A watched sample with the row's count stands for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,18 +24,17 @@ use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
 use crate::sides::agent::protocol::{Answer, Job, Request};
 
-/// Samples before the logged ones.
+/// Samples before the watched ones.
 const WARM_UP: usize = 3;
-/// Samples to log, and the number of instructions after which logging ends: the log holds about a million per second.
+/// Samples to watch, and the number of instructions after which that ends.
 const SAMPLES: usize = 5;
-/// Samples to log if all are equal.
+/// Samples to watch if all are equal.
 const EQUAL_SAMPLES: usize = 2;
 const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
 pub(super) const MOST_ADDRESSES: usize = 1 << 16;
 const MOST_NAME: usize = 120;
-const NO_LOOP: &str =
-    "it is not a loop of instructions but whole operations, which the log does not separate";
+const NO_LOOP: &str = "it is not a loop of instructions but whole operations, which are not separated";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
@@ -96,7 +95,7 @@ struct Counted {
 }
 
 /// A sample, and the addresses executed in about its time.
-struct Logged {
+struct Watched {
     addresses: Vec<u64>,
     ticks: i64,
 }
@@ -113,8 +112,8 @@ impl AgentSide<'_, '_> {
         self.settle(self.side.cpu.or(self.hello.usual))?;
         while self.count_one(0, &mut |what| say(format!("counting {what} in {name}")))? {}
         let counted = self.counted().map_err(Gone::Lost)?;
-        say(format!("logging the instructions of {} in {name}", counted.order.benchmark));
-        let (samples, entry) = self.logged(&counted, log)?;
+        say(format!("watching the instructions of {} in {name}", counted.order.benchmark));
+        let (samples, entry) = self.watched(&counted, log)?;
         let sample = samples.iter().min_by_key(|sample| sample.ticks.abs_diff(counted.ticks));
         let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
         let all =
@@ -171,29 +170,29 @@ impl AgentSide<'_, '_> {
     }
 
     /// Samples of this instance with the addresses that the environment executed meanwhile, and the one where the loop begins.
-    fn logged(
+    fn watched(
         &mut self,
         counted: &Counted,
         log: &mut dyn InstructionLog,
-    ) -> Result<(Vec<Logged>, u64), Gone> {
+    ) -> Result<(Vec<Watched>, u64), Gone> {
         let case = &counted.order.benchmark;
         let job = Job::Watched { instances: vec![counted.order.clone()] };
         if let Some((ending, _)) = self.prepare(job, STALL, MOST, &mut |_| {})? {
-            return Err(Gone::Lost(format!("{case}: its process ended ({ending:?}) before it was logged")));
+            return Err(Gone::Lost(format!("{case}: its process ended ({ending:?}) before it was watched")));
         }
         for round in 0..WARM_UP {
             self.sample(round)?;
         }
-        let (mut logs, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
+        let (mut samples, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
         let most = if counted.range.0 == counted.range.1 { EQUAL_SAMPLES } else { SAMPLES };
-        while logs.len() < most && all < ENOUGH {
+        while samples.len() < most && all < ENOUGH {
             log.begin(Watch { take: 1, has_order: true, ..Watch::default() }).map_err(Gone::Lost)?;
-            let sampled = self.sample(WARM_UP + logs.len());
+            let sampled = self.sample(WARM_UP + samples.len());
             let windows = log.end().map_err(Gone::Lost);
             sampled?;
             let addresses: Vec<u64> = windows?.into_iter().flat_map(|window| window.order).collect();
             all += addresses.len();
-            logs.push(addresses);
+            samples.push(addresses);
         }
         let ended = self.ask(&Request::End, MOST, 1, &mut |_| {})?;
         let instance = ended.and_then(|(_, record)| {
@@ -205,8 +204,8 @@ impl AgentSide<'_, '_> {
             instance.ok_or_else(|| Gone::Lost(format!("{case}: its process was not ready")))?;
         let ready = state.map_err(|refusal| Gone::Lost(format!("{case}: {}", Refusal::why(&refusal))))?;
         let entry = ready.entry.ok_or_else(|| Gone::Lost(format!("{case}: {NO_LOOP}")))?;
-        let samples = logs.into_iter().zip(ticks.into_iter().skip(WARM_UP));
-        Ok((samples.map(|(addresses, ticks)| Logged { addresses, ticks }).collect(), entry))
+        let samples = samples.into_iter().zip(ticks.into_iter().skip(WARM_UP));
+        Ok((samples.map(|(addresses, ticks)| Watched { addresses, ticks }).collect(), entry))
     }
 
     fn sample(&mut self, round: usize) -> Result<(), Gone> {

@@ -18,10 +18,10 @@ pub fn iterations(
     is_called: bool,
 ) -> Result<Vec<Range<usize>>, String> {
     let call = addresses.iter().rposition(|&address| address == entry);
-    let call = call.ok_or("the log of instructions does not hold the loop")?;
+    let call = call.ok_or("the instructions do not hold the loop")?;
     let heads = heads(addresses, call, entry, number);
-    let heads = heads
-        .ok_or_else(|| format!("the log of instructions does not hold {number} iterations of the loop"))?;
+    let heads =
+        heads.ok_or_else(|| format!("the instructions do not hold {number} iterations of the loop"))?;
     // The branch back is the program's last instruction before the next iteration, if nothing comes between.
     let back = most_frequent(heads[1..].iter().map(|&head| addresses[head - 1]));
     let last = back.and_then(|back| addresses.iter().rposition(|&address| address == back));

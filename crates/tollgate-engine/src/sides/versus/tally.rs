@@ -56,7 +56,7 @@ pub fn tally(
     let measurements: Vec<Measurement> = vec![
         count(INSTRUCTIONS, Unit::Instructions, totals),
         split(USER_INSTRUCTIONS, known.map(|(sums, _)| user(sums))),
-        // The log is of another execution, whose kernel part differs a little. The program's part is the same in each execution.
+        // The kernel's part of the watched execution differs a little from others'. The program's part is the same in each.
         split(KERNEL_INSTRUCTIONS, known.map(|(sums, total)| (total - user(sums)).max(0.0))),
         split(ITERATIONS, known.map(|(sums, _)| sums.repeated.iter().sum::<u64>() as f64)),
         count(FIRST, Unit::Instructions, first.into_iter().collect()),
