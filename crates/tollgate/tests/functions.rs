@@ -93,6 +93,31 @@ fn two_builds_differ_by_a_function_of_the_program() {
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
+fn the_functions_of_several_programs_sum_to_the_counted_instructions() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let words = ["versus", "--in", "vm:exact", "--by", "function", "--runs", "1", "--format", "json"];
+    let document = home.json([&words[..], &["ls / | wc -l; cat /etc/hostname"]].concat());
+    let command = &document["commands"][0];
+    let functions = command["functions"].as_array().expect("functions");
+    for file in ["ls", "wc", "cat", "libc.so.6"] {
+        assert!(functions.iter().any(|function| function["file"] == file), "{file}: {functions:?}");
+    }
+    let sum: u64 = functions
+        .iter()
+        .flat_map(|function| {
+            ["instructions", "rep_iterations"].map(|of| function[of].as_u64().unwrap_or_default())
+        })
+        .sum();
+    // The marks around it are some instructions before and after the readings of the counter.
+    let total = command["counted"]["instructions"]["median"].as_f64().expect("a total") as u64;
+    assert!(sum >= total && sum - total < 100, "{sum} {total}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
 fn the_stacks_of_a_command_are_its_calls_and_sum_to_its_instructions() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {

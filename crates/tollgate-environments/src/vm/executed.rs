@@ -304,10 +304,10 @@ mod tests {
     fn an_instruction_that_faults_counts_once_it_is_executed() {
         let order = Watch { has_order: true, ..Watch::default() };
         // The second instruction of the program and one of the kernel fault.
-        let blocks = [(MAIN, 2), (FAULT, 1), (WORK, 1), (FAULT, 1), (BACK, 1), (AGAIN, 1)];
+        let blocks = [(MAIN, 2), (FAULT, 1), (WORK, 2), (FAULT, 1), (BACK, 1), (AGAIN, 1)];
         let found = windows(order.clone(), &blocks);
-        assert_eq!(found[0].order, [USER + 0x100, HANDLER, HANDLER, HANDLER + 4, USER + 0x108]);
-        assert_eq!((found[0].user, found[0].kernel), (2, 3));
+        assert_eq!(found[0].order, [USER + 0x100, HANDLER, KERNEL, HANDLER, HANDLER + 4, USER + 0x108]);
+        assert_eq!((found[0].user, found[0].kernel), (2, 4));
         // The last instruction of a block faults, and is executed again.
         let found = windows(order.clone(), &[(MAIN, 3), (FAULT, 1), (BACK, 1), (AGAIN, 1)]);
         assert_eq!(found[0].order, [USER + 0x100, USER + 0x104, HANDLER, HANDLER + 4, USER + 0x108]);
