@@ -11,7 +11,7 @@ use tollgate_engine::session::{Sums, Watch, is_kernel};
 use super::ring::{BEGIN, DESCRIBED, END, RETURN};
 
 /// Blocks, and their instructions. The translator makes some ten thousand blocks of a program.
-const MOST: usize = 1 << 25;
+const MOST: usize = 1 << 24;
 /// Instructions in order. A batch of a benchmark has a few million at most.
 const MOST_ORDERED: usize = 1 << 24;
 

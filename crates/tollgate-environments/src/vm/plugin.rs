@@ -25,16 +25,15 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
 /// Why there is none, if there is none.
 const WHY_NONE: &str = env!("TOLLGATE_WHY_NO_PLUGIN");
 /// How long the reader waits for more words.
-const WAIT: Duration = Duration::from_micros(200);
+const WAIT: Duration = Duration::from_millis(1);
 /// Vectors of faults that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. QEMU does not count it then. Those
 /// that the translator finds before the instruction, such as #UD, are counted.
 const FAULTS: [usize; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
 
 /// A plugin for one guest.
 pub(super) struct Plugin {
-    /// Why it cannot be used.
-    why_none: Option<String>,
-    object: File,
+    /// Its file in memory, or why there is none.
+    object: Result<File, String>,
     memory: File,
     shared: Arc<Shared<WORDS>>,
     running: Arc<Mutex<Running>>,
@@ -49,39 +48,38 @@ struct Running {
 
 impl Plugin {
     pub fn new(qemu: &Qemu, machine: &Machine, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
-        let why_none = if !machine.is_counting() {
-            Some("its instructions are not counted".to_owned())
+        let object = if !machine.is_counting() {
+            Err("its instructions are not counted".to_owned())
         } else if !WHY_NONE.is_empty() {
-            Some(format!("tollgate was built without its plugin for QEMU: {WHY_NONE}"))
+            Err(format!("tollgate was built without its plugin for QEMU: {WHY_NONE}"))
         } else if !qemu.has_plugins(stop)? {
-            Some(format!("{PROGRAM} is built without plugins, which count by address"))
+            Err(format!("{PROGRAM} is built without plugins, which count by address"))
         } else {
-            None
+            let file = memfd::create_executable("plugin.so");
+            let file = file.and_then(|mut file| file.write_all(OBJECT).map(|()| file));
+            file.map_err(|error| format!("a file in memory that can be executed: {}", plainly(error)))
         };
-        let make = || -> io::Result<Self> {
-            let mut object = memfd::create_executable("plugin.so")?;
-            object.write_all(OBJECT)?;
-            let memory = memfd::create_bounded("ring", 8 * WORDS as u64)?;
-            let shared = Arc::new(Shared::of(&memory)?);
-            Ok(Self { why_none, object, memory, shared, running: Arc::default() })
-        };
-        make().map_err(|error| unusable!("vm: memory for its plugin: {}", plainly(error)))
+        let fault = |error: io::Error| unusable!("vm: memory for its plugin: {}", plainly(error));
+        let memory = memfd::create_bounded("ring", 8 * WORDS as u64).map_err(fault)?;
+        let shared = Arc::new(Shared::of(&memory).map_err(fault)?);
+        Ok(Self { object, memory, shared, running: Arc::default() })
     }
 
     /// For a start: QEMU's arguments, and the files that it must inherit under their numbers.
     pub fn start(&self) -> io::Result<(Vec<String>, Vec<File>)> {
         let (own, theirs) = UnixStream::pair()?;
-        let files = vec![self.object.try_clone()?, self.memory.try_clone()?, OwnedFd::from(theirs).into()];
-        let [object, memory, socket] = [0, 1, 2].map(|at: usize| files[at].as_raw_fd());
         let mut arguments = vec![
             "-chardev".to_owned(),
-            format!("socket,id=monitor,fd={socket}"),
+            format!("socket,id=monitor,fd={}", theirs.as_raw_fd()),
             "-mon".to_owned(),
             "chardev=monitor,mode=control".to_owned(),
         ];
-        if self.why_none.is_none() {
-            let ring = format!("/proc/self/fd/{object},ring=/proc/self/fd/{memory}");
-            arguments.extend(["-plugin".to_owned(), ring]);
+        let mut files = vec![OwnedFd::from(theirs).into()];
+        if let Ok(object) = &self.object {
+            let (object, memory) = (object.try_clone()?, self.memory.try_clone()?);
+            let [plugin, ring] = [&object, &memory].map(|file| format!("/proc/self/fd/{}", file.as_raw_fd()));
+            arguments.extend(["-plugin".to_owned(), format!("{plugin},ring={ring}")]);
+            files.extend([object, memory]);
         }
         [HEAD, TAIL].iter().for_each(|at| self.shared[*at].store(0, Relaxed));
         *locked(&self.running) = Running { qmp: Some(Qmp::on(own)?), executed: Executed::default() };
@@ -90,7 +88,7 @@ impl Plugin {
 
     pub fn log(&self) -> GuestLog {
         let (shared, running) = (self.shared.clone(), self.running.clone());
-        GuestLog { why_none: self.why_none.clone(), shared, running, reader: None }
+        GuestLog { why_none: self.object.as_ref().err().cloned(), shared, running, reader: None }
     }
 }
 
@@ -123,7 +121,7 @@ impl InstructionLog for GuestLog {
             [TAKE, IS_READ].iter().for_each(|at| shared[*at].store(0, Relaxed));
             windows
         };
-        let thread = std::thread::Builder::new().spawn(read).map_err(|error| plainly(error))?;
+        let thread = std::thread::Builder::new().spawn(read).map_err(plainly)?;
         self.reader = Some(Reader { is_over, thread });
         Ok(())
     }
@@ -148,7 +146,7 @@ fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads until all windows have ended, or it is over and the ring is empty.
+/// Reads until all windows have ended, or it is over and the ring is empty: then some may be missing.
 fn read(
     shared: &Shared<WORDS>,
     running: &Mutex<Running>,
@@ -164,7 +162,8 @@ fn read(
         let is_last = is_over.load(Relaxed);
         let (head, tail) = (shared[HEAD].load(Acquire), shared[TAIL].load(Relaxed));
         if head == tail && is_last {
-            return Err(unusable!("vm: QEMU's plugin did not report the whole execution"));
+            let windows = locked(running).executed.end().filter(|windows| !windows.is_empty());
+            return windows.ok_or_else(|| unusable!("vm: QEMU's plugin reported no whole execution"));
         } else if head == tail {
             std::thread::sleep(WAIT);
             continue;
