@@ -9,6 +9,7 @@ use kvm_ioctls::Cap;
 use tollgate_model::text::plainly;
 
 use crate::alarm::Alarm;
+use crate::refused::{failed, failed_io, unavailable};
 use crate::vm::Vm;
 use crate::{Calibration, Guest, KvmError, Left, ring0, run, state};
 
@@ -44,7 +45,10 @@ impl Kvm {
 
     /// Returns whether the processor itself executes a guest's ring 0. The first call measures it, in milliseconds.
     pub fn calibrate(&self) -> &Calibration {
-        self.calibration.get_or_init(|| ring0::calibrate(self))
+        self.calibration.get_or_init(|| {
+            let ran = self.with_vm(ring0::MEMORY, ring0::PATIENCE, ring0::calibrate);
+            ran.unwrap_or_else(|error| Calibration::Failed { why: error.to_string() })
+        })
     }
 
     /// Runs a guest on the host's processor, in a thread that inherits the caller's affinity: a pinned caller pins it too.
@@ -66,7 +70,7 @@ impl Kvm {
 
     /// Makes a virtual machine with `memory` bytes in a thread of its own, where `work` may use it for as long as
     /// `patience` lasts. The thread handles no signals; a signal that is sent to it is gone when the thread ends.
-    pub(crate) fn with_vm<T: Send>(
+    fn with_vm<T: Send>(
         &self,
         memory: usize,
         patience: Duration,
@@ -84,18 +88,6 @@ impl Kvm {
             thread.join().unwrap_or_else(|_| Err(unavailable("its thread has died".to_owned())))
         })
     }
-}
-
-pub(crate) fn unavailable(why: String) -> KvmError {
-    KvmError::Unavailable { why }
-}
-
-pub(crate) fn failed(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> KvmError {
-    move |error| unavailable(format!("{request}: {}", plainly(&io::Error::from_raw_os_error(error.errno()))))
-}
-
-pub(crate) fn failed_io(what: &'static str) -> impl Fn(io::Error) -> KvmError {
-    move |error| unavailable(format!("{what}: {}", plainly(&error)))
 }
 
 fn not_opened(errno: i32) -> String {

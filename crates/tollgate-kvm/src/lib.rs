@@ -23,6 +23,8 @@ mod kvm;
 #[cfg(target_arch = "x86_64")]
 mod memory;
 #[cfg(target_arch = "x86_64")]
+mod refused;
+#[cfg(target_arch = "x86_64")]
 mod ring0;
 #[cfg(target_arch = "x86_64")]
 mod run;

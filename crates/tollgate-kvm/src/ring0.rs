@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::alarm::Alarm;
-use crate::kvm::failed;
+use crate::refused::failed;
 use crate::state::long;
 use crate::vm::Vm;
-use crate::{Calibration, Counted, Kvm, KvmError, run, statistics};
+use crate::{Calibration, Counted, KvmError, run, statistics};
 
 const ITERATIONS: u32 = 1000;
 const INSTRUCTIONS_AN_ITERATION: u64 = 2;
@@ -15,10 +15,10 @@ const AROUND: u64 = 14;
 /// Repetitions; the shortest counts.
 const SAMPLES: u32 = 8;
 /// An emulator needs some 30 ms for all repetitions.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Code and tables fit into one page of 2 MiB.
-const MEMORY: usize = 2 << 20;
+pub(super) const MEMORY: usize = 2 << 20;
 const CODE_AT: u64 = 0x1000;
 const PML4_AT: u64 = 0x2000;
 const PDPT_AT: u64 = 0x3000;
@@ -47,16 +47,13 @@ const CODE: [u8; 46] = [
     0xeb, 0xd2,             // jmp to the mov
 ];
 
-pub(super) fn calibrate(kvm: &Kvm) -> Calibration {
-    let ran = kvm.with_vm(MEMORY, PATIENCE, |vm, alarm| {
-        vm.load(&CODE, CODE_AT)?;
-        for (at, entry) in [(PML4_AT, PDPT_AT | TABLE), (PDPT_AT, PAGES_AT | TABLE), (PAGES_AT, PAGE)] {
-            vm.load(&entry.to_le_bytes(), at)?;
-        }
-        vm.enter(CODE_AT, |sregs| long(sregs, PML4_AT))?;
-        sample(vm, alarm)
-    });
-    ran.unwrap_or_else(|error| Calibration::Failed { why: error.to_string() })
+pub(super) fn calibrate(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, KvmError> {
+    vm.load(&CODE, CODE_AT)?;
+    for (at, entry) in [(PML4_AT, PDPT_AT | TABLE), (PDPT_AT, PAGES_AT | TABLE), (PAGES_AT, PAGE)] {
+        vm.load(&entry.to_le_bytes(), at)?;
+    }
+    vm.enter(CODE_AT, |sregs| long(sregs, PML4_AT))?;
+    sample(vm, alarm)
 }
 
 fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, KvmError> {

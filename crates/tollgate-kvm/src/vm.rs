@@ -4,8 +4,8 @@ use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
 use kvm_ioctls::{VcpuFd, VmFd};
 
 use crate::KvmError;
-use crate::kvm::{failed, failed_io, unavailable};
 use crate::memory::Memory;
+use crate::refused::{failed, failed_io, unavailable};
 use crate::state::registers;
 
 /// The pages that KVM itself may take and those of the local APIC lie above this, below 4 GiB.
