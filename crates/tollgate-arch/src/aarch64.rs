@@ -9,6 +9,7 @@ pub mod counter;
 pub mod features;
 pub mod frame;
 pub mod lines;
+pub mod mark;
 pub mod registers;
 pub mod rseq;
 pub mod signal;

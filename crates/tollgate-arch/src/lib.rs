@@ -22,4 +22,4 @@ use x86_64 as chosen;
 #[doc(hidden)]
 pub use libc;
 
-pub use chosen::{abi, bare, child, compat, counter, features};
+pub use chosen::{abi, bare, child, compat, counter, features, mark};

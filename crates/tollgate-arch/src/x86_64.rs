@@ -10,6 +10,7 @@ mod cpuid;
 pub mod features;
 pub mod frame;
 pub mod lines;
+pub mod mark;
 pub mod registers;
 mod ring3;
 pub mod rseq;

@@ -59,7 +59,7 @@ pub use machine::ending::{Ending, signal_name};
 pub use machine::limits::{Allowed, Limits, Quota, Reserved, Taken};
 pub use machine::storage::Storage;
 pub use machine::topology::Topology;
-pub use machine::{clock, cpu, group, interrupt, limits, mapping, mark, topology};
+pub use machine::{clock, cpu, group, interrupt, limits, mapping, topology};
 pub use refusal::{OrRefused, Refusal, Result, checked};
 pub use rounds::measure::{INTERRUPTED, measure};
 pub use sides::{agent, benches, session, versus};

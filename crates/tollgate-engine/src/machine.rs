@@ -11,7 +11,6 @@ pub mod group;
 pub mod interrupt;
 pub mod limits;
 pub mod mapping;
-pub mod mark;
 pub(crate) mod memory;
 pub(crate) mod other_cpus;
 pub(crate) mod storage;

@@ -54,14 +54,6 @@ fn processor() -> u32 {
     unsafe { (area as *const u32).add(1).read_volatile() }
 }
 
-/// Executes the same two instructions this many times in a row, which shows in a log of instructions; no instruction of arm64 both
-/// counts and jumps. They read no memory, so that no page fault interrupts them.
-#[inline(never)]
-pub fn mark(times: u64) {
-    // SAFETY: it only counts down a register.
-    unsafe { asm!("2: subs {0}, {0}, 1", "b.ne 2b", inout(reg) times => _, options(nostack, nomem)) };
-}
-
 /// Every processor has the counter.
 pub fn is_there() -> bool {
     true

@@ -55,14 +55,6 @@ pub unsafe fn fenced() -> u64 {
     }
 }
 
-/// Executes one instruction this many times in a row, which shows in a log of instructions. It reads no memory, so that no page fault
-/// interrupts it.
-#[inline(never)]
-pub fn mark(times: u64) {
-    // SAFETY: it only counts down a register.
-    unsafe { asm!("2: loop 2b", inout("rcx") times => _, options(nostack, nomem, preserves_flags)) };
-}
-
 /// Whether the processor has RDTSCP: CPUID.80000001H:EDX\[27\].
 pub fn is_there() -> bool {
     cpuid(0x8000_0000, 0).eax >= 0x8000_0001 && cpuid(0x8000_0001, 0).edx & 1 << 27 != 0

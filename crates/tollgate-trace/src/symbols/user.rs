@@ -96,7 +96,7 @@ mod tests {
             let all = all.map(|(address, page)| code.at(address, page));
             all.map(|UserFunction { file, name }| (file, name)).collect()
         };
-        let found = functions(&UserCode::of(Some(&own), &[own.clone()], number));
+        let found = functions(&UserCode::of(Some(&own), std::slice::from_ref(&own), number));
         assert!(found.iter().all(|(file, _)| file.as_deref() == Some(PROGRAM)), "{found:?}");
         assert!(
             found
@@ -104,7 +104,7 @@ mod tests {
                 .any(|(_, function)| function.as_ref().is_some_and(|function| function.contains(name)))
         );
         // As a library it has its own name, and code of another file has none.
-        let found = functions(&UserCode::of(None, &[own.clone()], number));
+        let found = functions(&UserCode::of(None, std::slice::from_ref(&own), number));
         assert!(
             found.iter().all(|(file, _)| file.as_deref() == own.file_name().and_then(|name| name.to_str()))
         );

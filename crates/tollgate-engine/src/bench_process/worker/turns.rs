@@ -16,8 +16,8 @@ use crate::bench_process::frame::Inbox;
 use crate::bench_process::shared::{MAX_ROUNDS, SharedResults, Slot};
 use crate::loops::runner::Order;
 use crate::machine::clock::Clock;
-use crate::machine::mark;
 use crate::refusal::{Refusal, Result};
+use tollgate_arch::mark;
 
 /// The unrecorded batch has this fraction of the iterations of a timed one.
 pub const WARM_UP_PART: u64 = 4;

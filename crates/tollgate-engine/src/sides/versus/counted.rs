@@ -25,7 +25,7 @@ use tollgate_os::{group, memfd, paths, signals};
 use super::order::{End, Execution, How, Input, Order, Output};
 use crate::checked;
 use crate::machine::clock::Clock;
-use crate::machine::mark;
+use tollgate_arch::mark;
 
 /// The file of the orders, in the guest.
 pub const ORDERS: &str = "/tollgate/orders";
