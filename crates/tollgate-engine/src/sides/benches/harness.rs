@@ -140,10 +140,13 @@ impl Harness {
     /// Returns why the program's instructions are not separated from the kernel's; `None` if they are.
     pub fn why_not_split(&self) -> Option<&'static str> {
         match self {
+            Self::Divan => Some(
+                "divan measures its own overhead at each start with 90 million instructions, not always the same",
+            ),
             Self::Go => Some(
                 "the threads of Go's runtime do different work in each execution, so those of one are not enough; this is the median of several executions",
             ),
-            Self::Criterion | Self::Divan | Self::GoogleBenchmark | Self::Template(_) => None,
+            Self::Criterion | Self::GoogleBenchmark | Self::Template(_) => None,
         }
     }
 
