@@ -1,30 +1,19 @@
 //! A state of the machine that two commands of the user set and take back, which a session alternates.
 
-use std::os::unix::process::CommandExt;
+use std::env;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, io, thread};
 
 use tollgate_model::run::Switched;
-use tollgate_model::text::{excerpt, first_line, plainly, quoted};
-use tollgate_os::memfd::Said;
-use tollgate_os::process;
-use tollgate_os::signals::{self, Disposition};
+use tollgate_model::text::{commands_a_reader, excerpt, plainly, quoted};
 
 use crate::cleanup::{Cleanup, Promise};
 use crate::error::{EnvironmentError, unusable};
 use crate::prepared::Undo;
-use crate::undo;
+use crate::undo::shell::execute;
 
-/// A command that takes longer is ended.
-const LIMIT: Duration = Duration::from_secs(60);
-/// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(1);
-/// Bytes kept of what a command says.
-const MOST_SAID: usize = 1 << 16;
-/// Signals that a shell may not inherit as ignored, as from the cleanup process.
-const SIGNALS: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
+/// Longest command in bytes.
+const MOST: usize = 1 << 12;
 
 /// A state that is off at first. Both commands are executed by sh(1), in the directory of this process and with its rights.
 #[derive(Debug)]
@@ -44,7 +33,7 @@ impl Switch {
     /// A sentence, if a command is empty or not one line, or the working directory is gone.
     pub fn new(switched: Switched) -> Result<Self, EnvironmentError> {
         for text in [&switched.name, &switched.on, &switched.off] {
-            if text.trim().is_empty() || text.len() >= MOST_SAID || text.contains(char::is_control) {
+            if text.trim().is_empty() || text.len() >= MOST || text.contains(commands_a_reader) {
                 return Err(unusable!(
                     "ON, OFF and NAME are each one line of text, not {}",
                     quoted(&excerpt(text))
@@ -112,7 +101,15 @@ impl Switch {
         };
         // Of a command that fails, or is ended, a part may have been done.
         self.is_on = true;
-        execute(if on { set } else { off }, &self.directory, Some(cleanup))?;
+        let mut running = None;
+        // If this process is killed, what still runs ends before OFF is executed.
+        let executed = execute(if on { set } else { off }, &self.directory, &mut |group| {
+            running = cleanup.promise(group).ok();
+        });
+        if let Some(running) = running {
+            running.forget();
+        }
+        executed?;
         self.is_on = on;
         Ok(())
     }
@@ -128,59 +125,15 @@ impl Switch {
     }
 }
 
-/// Executes a command by sh(1) to its end. What it leaves in the background lives on; if this process is killed, the cleanup process
-/// ends all of it first.
-pub(crate) fn execute(
-    command: &str,
-    directory: &std::path::Path,
-    cleanup: Option<&Cleanup>,
-) -> Result<(), EnvironmentError> {
-    let fault = |why: String| unusable!("`{}`: {why}", excerpt(command));
-    let refused = |error: io::Error| fault(format!("it could not be started: {}", plainly(&error)));
-    let said = Said::new(MOST_SAID as u64).map_err(refused)?;
-    let [output, errors] = [said.stream().map_err(refused)?, said.stream().map_err(refused)?];
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).current_dir(directory).process_group(0);
-    shell.stdin(Stdio::null()).stdout(output).stderr(errors);
-    signals::start_with(&mut shell, Disposition::default_with(0), &SIGNALS);
-    process::bind(&mut shell, || Ok(()));
-    let mut child = shell.spawn().map_err(refused)?;
-    let pid = child.id().cast_signed();
-    let group = [Undo::Group { pid, started: undo::started(pid) }];
-    let promise = cleanup.map(|cleanup| cleanup.promise(&group)).transpose();
-    let status = ended(&mut child);
-    if status.is_none() {
-        let _ = undo::undo_all(&group);
-        let _ = child.wait();
-    }
-    if let Ok(Some(promise)) = promise {
-        promise.forget();
-    }
-    let said = first_line(&said.beginning(MOST_SAID));
-    match status {
-        Some(status) if status.success() => Ok(()),
-        None => Err(fault(format!("it did not end within {} s", LIMIT.as_secs()))),
-        Some(status) if said.is_empty() => Err(fault(format!("it failed: {status}"))),
-        Some(status) => Err(fault(format!("it failed: {status}: {said}"))),
-    }
-}
-
-fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
-    let began = Instant::now();
-    while began.elapsed() < LIMIT {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        thread::sleep(LOOK);
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, thread};
+
+    use tollgate_os::process;
 
     use super::*;
+
+    const LOOK: Duration = Duration::from_millis(1);
 
     fn switch(place: &std::path::Path, on: &str, off: &str) -> Switch {
         let [on, off] = [on, off].map(|text| text.replace("FILE", &place.join("said").display().to_string()));

@@ -1,7 +1,7 @@
 //! Undoes what was made for an environment. Each action can be repeated, and does nothing if nothing is left to undo.
 //!
 //! `group`: a process group. `mounts`: mounts below a directory. `cgroup`: a cgroup and its processes. `left`: private
-//! directories of a killed program.
+//! directories of a killed program. `shell`: a command of the user.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,12 +12,13 @@ use tollgate_os::temporary;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Undo;
-use crate::{holders, ram, switch};
+use crate::{holders, ram};
 
 mod cgroup;
 pub(crate) mod group;
 mod left;
 mod mounts;
+pub(crate) mod shell;
 
 pub(crate) use group::started;
 
@@ -59,7 +60,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 "a process that uses the device in memory does not end (it waits in the kernel)"
             )),
         },
-        Undo::Shell { command, directory } => switch::execute(command, directory, None),
+        Undo::Shell { command, directory } => shell::execute(command, directory, &mut |_| {}),
         Undo::Setting { path, value } => write_setting(path, value).map_err(of(path)),
     }
 }
