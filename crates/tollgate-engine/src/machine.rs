@@ -1,7 +1,7 @@
 //! The machine under a benchmark: its clock, processors, memory and limits, and the processes that end together.
 //!
 //! [`clock`] is the only clock. [`cpu`], [`affinity`], [`topology`] and [`other_cpus`] are about processors, [`memory`],
-//! [`mapping`] and [`limits`] about memory, [`mark`] about translators, [`storage`] about files, and [`group`], [`ending`] and [`interrupt`] about processes.
+//! [`mapping`] and [`limits`] about memory, [`storage`] about files, and [`group`], [`ending`] and [`interrupt`] about processes.
 
 pub(crate) mod affinity;
 pub mod clock;

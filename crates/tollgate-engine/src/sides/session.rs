@@ -85,7 +85,7 @@ pub struct Side<'a> {
 /// Reads facts.
 pub type Outside<'a> = Box<dyn Fn() -> Vec<(String, Fact)> + 'a>;
 
-/// The instructions that an environment executes between the marks of [`mark`](crate::mark).
+/// The instructions that an environment executes between the marks of [`mark`](tollgate_arch::mark).
 pub trait InstructionLog {
     /// Begins to watch them, even before the environment starts.
     ///
