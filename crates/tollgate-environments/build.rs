@@ -1,5 +1,5 @@
-//! Builds `plugin/plugin.rs`, a plugin for QEMU, which the program contains. Where no shared object can be built it contains the reason
-//! instead.
+//! Builds `plugin/plugin.rs`, a plugin for QEMU, which the program contains. If no shared object can be built, it contains the
+//! reason instead.
 
 use std::env;
 use std::ffi::OsString;

@@ -73,7 +73,7 @@ pub enum Undo {
     Shell {
         /// One line.
         command: String,
-        /// Where it is executed.
+        /// The directory in which it is executed.
         directory: PathBuf,
     },
 }

@@ -99,7 +99,7 @@ impl Switch {
                 excerpt(off)
             ));
         };
-        // Of a command that fails, or is ended, a part may have been done.
+        // A command that fails, or is ended, may have done a part.
         self.is_on = true;
         let mut running = None;
         // If this process is killed, what still runs ends before OFF is executed.

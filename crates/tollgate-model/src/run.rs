@@ -125,7 +125,7 @@ pub struct Knob {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Switched {
-    /// What the user called it, such as `auditd`.
+    /// The user's name for it, such as `auditd`.
     pub name: String,
     /// The command that switches it on.
     pub on: String,

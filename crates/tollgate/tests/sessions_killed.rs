@@ -320,7 +320,15 @@ fn a_state_is_switched_off_however_the_run_ends() {
     let log = fs::read_to_string(log).expect("a log");
     let lines = |word: &str| log.lines().filter(|line| *line == word).count();
     assert!(lines("first") > 2 && lines("second") > 2, "{log}");
-    // At the end each is switched off, whatever it is.
+    // A state that cannot be switched off at the end is named after the figures.
+    let worn = home.path().join("worn");
+    let off = format!("echo >> '{0}'; [ $(wc -l < '{0}') -lt 3 ]", worn.display());
+    let words = ["run", "entry/call", "--processes", "1", "--switch", "true", &off, "worn"];
+    let output = home.tollgate(words).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("to switch it off"), "{said}");
+    // Each is switched off at the end, in any state.
     let on = lines("first") + lines("second");
     assert!((on..=on + 2).contains(&lines("off")), "{log}");
 }

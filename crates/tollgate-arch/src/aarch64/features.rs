@@ -1,4 +1,4 @@
-//! What the processor has.
+//! Features of the processor.
 
 /// It is x86-64's.
 pub fn has_avx2() -> bool {

@@ -1,4 +1,4 @@
-//! What the processor has and the kernel saves the registers of (CPUID and XCR0).
+//! Features that the processor has and whose registers the kernel saves (CPUID and XCR0).
 
 /// AVX2.
 pub fn has_avx2() -> bool {

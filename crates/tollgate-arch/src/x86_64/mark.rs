@@ -9,7 +9,7 @@ const READY: i32 = MARK | 1 << 24;
 const BEGIN: i32 = MARK | 2 << 24;
 const END: i32 = MARK | 3 << 24;
 
-/// Begins a window. The translator translates everything anew at the end of the first block. None of them crosses a page.
+/// Begins a window. The translator translates everything anew at the end of the first block. No mark crosses a page.
 #[inline(never)]
 pub fn begin() {
     // SAFETY: it does nothing.

@@ -24,7 +24,7 @@ const MOST_SAID: usize = 1 << 16;
 /// Signals that a shell may not inherit as ignored, as from the cleanup process.
 const SIGNALS: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
 
-/// Executes a command by sh(1) to its end. `begun` is told how to end it before that. What it leaves in the background lives on.
+/// Executes a command by sh(1) to its end. `begun` is told how to end it before that. Its processes in the background live on.
 pub(crate) fn execute(
     command: &str,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Which instructions a guest executed, from the words that QEMU's plugin writes: see `ring`.
+//! Finds the instructions that a guest executed, from the words that QEMU's plugin writes: see `ring`.
 //!
 //! A block's instructions are executed in order up to the last, unless one faults: then neither QEMU nor this counts it, and the kernel's
 //! handler is next. The number of begun instructions shows which one. Access to a device may end a block early too, but is executed.
@@ -269,7 +269,7 @@ mod tests {
         BLOCKS.into_iter().flat_map(block).collect()
     }
 
-    /// The windows of a guest that begins so many instructions of these blocks.
+    /// The windows of a guest that begins these numbers of instructions of these blocks.
     fn windows(watch: Watch, blocks: &[(u64, u64)]) -> Vec<Sums> {
         let mut executed = Executed::default();
         executed.know_handlers(vec![HANDLER]);

@@ -14,7 +14,7 @@ pub const SKIP: usize = 16;
 pub const TAKE: usize = 17;
 /// Whether somebody reads.
 pub const IS_READ: usize = 18;
-/// Where the data begin.
+/// The data begin here.
 pub const DATA: usize = 512;
 
 /// In the place of an index.

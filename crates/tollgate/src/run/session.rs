@@ -67,9 +67,9 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let parts = prepared.parts(&new_id(began)?, only_starts);
     let made_of = prepared.made_of();
     // Everything that was made and changed is undone before the rest, which may take a while.
-    let ended = prepared.end();
+    let left_on = prepared.end();
     drop(cleanup);
-    ended?;
+    left_on.iter().for_each(|why| say::say(why));
     let SessionFindings { found, facts: of_session, interrupted } = found?;
     let is_partial = interrupted.is_some();
     let mut runs = Vec::new();
@@ -99,6 +99,9 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         });
     }
     finish(args, &destination, &runs, is_partial)?;
+    if !left_on.is_empty() {
+        return Err(Failure::input("--switch: a command that switches off failed, see above"));
+    }
     judge(args, &runs, &lost)
 }
 

@@ -205,7 +205,7 @@ fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environ
     Ok(environment)
 }
 
-/// What differs between the turns of one environment. State 0 is that of the base.
+/// The state of the machine that differs between the turns of one environment. State 0 is that of the base.
 enum Alternated {
     Nothing,
     /// Has the value before, or the other one.
@@ -302,17 +302,13 @@ impl Alternated {
         on.map(|(_, switch)| switch.switched().clone()).collect()
     }
 
-    /// What is done at the end, where that can fail.
-    fn end(self) -> Result<(), Failure> {
-        let Self::Switches(all) = self else { return Ok(()) };
-        // Each is switched off, whatever becomes of the others.
-        let failed: Vec<String> =
-            all.into_iter().filter_map(|switch| switch.end().err()).map(|error| error.to_string()).collect();
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::input(format!("--switch {}", failed.join("; "))))
-        }
+    /// Switches each off, also after another one failed. Returns a sentence for each that failed.
+    fn end(self) -> Vec<String> {
+        let Self::Switches(all) = self else { return Vec::new() };
+        all.into_iter()
+            .filter_map(|switch| switch.end().err())
+            .map(|error| format!("--switch {error}"))
+            .collect()
     }
 }
 
@@ -423,11 +419,8 @@ impl Prepared {
         self.alternated.borrow().turn()
     }
 
-    /// Undoes all that was made and changed.
-    ///
-    /// # Errors
-    /// A state could not be switched off.
-    pub fn end(self) -> Result<(), Failure> {
+    /// Undoes all that was made and changed. Returns a sentence for each state that could not be switched off.
+    pub fn end(self) -> Vec<String> {
         drop(self.sides);
         self.alternated.into_inner().end()
     }
