@@ -44,6 +44,10 @@ pub fn says<const N: usize>(
         let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
         words.drain(at - 1..=at);
     }
+    // So does the plugin.
+    if let Some(at) = words.iter().position(|word| word == "-plugin") {
+        words.drain(at..=at + 1);
+    }
     let mut timed = Command::new("timeout");
     timed.arg("300").args(&words).stdin(Stdio::null());
     let output = timed.output().expect("started");
