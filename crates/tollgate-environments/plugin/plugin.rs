@@ -135,7 +135,7 @@ unsafe fn word(at: usize) -> &'static AtomicU64 {
     &(&*RING)[at]
 }
 
-/// Appends a word. Waits while the ring is full, unless nobody reads it.
+/// Appends a word. While the ring is full it waits for the reader; without a reader it drops the word.
 unsafe fn push(value: u64) {
     const ROOM: u64 = (WORDS - DATA) as u64;
     while WRITTEN - word(TAIL).load(Acquire) >= ROOM {

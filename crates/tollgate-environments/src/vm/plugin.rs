@@ -117,7 +117,7 @@ impl InstructionLog for GuestLog {
         let (shared, running, of_thread) = (self.shared.clone(), self.running.clone(), is_over.clone());
         let read = move || {
             let windows = read(&shared, &running, &of_thread, watch);
-            // The guest waits for nobody.
+            // From now on the guest does not wait for a reader.
             [TAKE, IS_READ].iter().for_each(|at| shared[*at].store(0, Relaxed));
             windows
         };

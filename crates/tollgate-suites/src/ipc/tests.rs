@@ -73,7 +73,6 @@ fn on_one_processor_each_message_is_a_switch() {
         patiently(&format!("{case:?}: two switches a round trip"), || {
             let batch = talk.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             assert_eq!(batch.tally.switches(), batch.counters[0], "{case:?}");
-            assert!(batch.counters[0] >= 2 * TRIPS, "{case:?}: {batch:?}");
             (batch.counters[0] == 2 * TRIPS).then_some(())
         });
     });
