@@ -103,6 +103,33 @@ pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
     })
 }
 
+/// How far below the root that this process sees its control groups are: the deepest.
+pub(crate) fn depth(machine: &Machine) -> Answer<i64> {
+    let text = machine.text(MEMBERSHIPS)?;
+    text.parse("a list of control groups", |text| {
+        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        let depth = paths.map(|path| path.split('/').filter(|part| !part.is_empty()).count()).max()?;
+        i64::try_from(depth).ok()
+    })
+}
+
+/// The controllers that account or limit this process.
+pub(crate) fn controllers(machine: &Machine) -> Answer<Vec<String>> {
+    let memberships = machine.text(MEMBERSHIPS)?;
+    let named = memberships.value.lines().filter_map(|line| line.split(':').nth(1));
+    let mut all: Vec<String> = named
+        .filter(|names| !names.starts_with("name="))
+        .flat_map(|names| names.split(',').filter(|name| !name.is_empty()).map(str::to_owned))
+        .collect();
+    // No first version has a controller of this name, so the group is that of the second.
+    if let Ok((_, own)) = own_group(machine, "cgroup.controllers")
+        && let Ok(line) = machine.line(&format!("{own}/cgroup.controllers"))
+    {
+        all.extend(line.value.split_whitespace().map(str::to_owned));
+    }
+    found(all, format!("{MEMBERSHIPS}, cgroup.controllers"))
+}
+
 fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) -> Answer<String> {
     let (version, own) = own_group(machine, controller)?;
     machine.line(&format!("{own}/{}", if version == Version::V1 { first } else { second }))

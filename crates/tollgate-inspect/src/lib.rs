@@ -15,7 +15,7 @@
 //! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made from it.
 //! - `text`, `mounts`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
 //! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `limits`,
-//!   `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`, `storage`: one
+//!   `rseq`, `audit`, [`bpf`], `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`, `storage`: one
 //!   subject each.
 //! - `streams`: whether standard output is writable.
 //! - `registry`: the tables of all facts, one per subject; the only list of their names. `allowance`: how much may be used here.
@@ -35,6 +35,7 @@ mod allowance;
 mod answer;
 pub mod aslr;
 mod audit;
+pub mod bpf;
 mod calls;
 mod capture;
 mod cgroup;

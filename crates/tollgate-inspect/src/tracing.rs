@@ -33,6 +33,25 @@ pub(crate) fn kprobes(machine: &Machine) -> Answer<i64> {
         .map(|text| i64::try_from(text.lines().count()).unwrap_or(i64::MAX)))
 }
 
+/// Events that are on, as `SUBSYSTEM:EVENT`.
+pub(crate) fn events(machine: &Machine) -> Answer<Vec<String>> {
+    let text = match machine.text(&format!("{TRACING}/set_event")) {
+        Err(Unknown::Absent(_)) if is_mounted(machine, BELOW_DEBUG)? => {
+            machine.text(&format!("{BELOW_DEBUG}/set_event"))
+        }
+        answer => answer,
+    };
+    Ok(text?.map(|text| text.lines().map(str::to_owned).collect()))
+}
+
+/// Live patches that are on.
+pub(crate) fn live_patches(machine: &Machine) -> Answer<Vec<String>> {
+    const PATCHES: &str = "/sys/kernel/livepatch";
+    let mut names = machine.names(PATCHES)?;
+    names.value.retain(|name| machine.flag(&format!("{PATCHES}/{name}/enabled")).is_ok_and(|on| on.value));
+    Ok(names)
+}
+
 pub(crate) fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
     match machine.line(&format!("{TRACING}/{file}")) {
         Err(Unknown::Absent(_)) if is_mounted(machine, BELOW_DEBUG)? => {

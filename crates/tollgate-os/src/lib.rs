@@ -4,6 +4,7 @@
 //! temporary files.
 
 pub mod affinity;
+pub mod bpf;
 pub mod calls;
 pub mod children;
 pub mod descriptors;

@@ -1,4 +1,6 @@
-use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, PageFault};
+use tollgate_model::Boundary::{
+    BlockRead, BlockWrite, ContextSwitch, DeviceFlush, KernelAllocation, PageFault, ProcessCreation,
+};
 
 use crate::cgroup;
 
@@ -11,6 +13,14 @@ facts! {
         "The memory limit of the control groups in bytes; the lowest."
         [PageFault] "near the limit a fault may reclaim memory first";
     "cgroup.pids_max" Of(cgroup::pids_max) "The task limit of the control groups; the lowest.";
+    "cgroup.depth" Of(cgroup::depth)
+        "How many control groups are between the visible root and this process, with its own."
+        [PageFault, KernelAllocation, ProcessCreation, ContextSwitch]
+        "pages, tasks and processor time are charged to each group up to the root";
+    "cgroup.controllers" Of(cgroup::controllers)
+        "The controllers of the control groups of this process."
+        [PageFault, KernelAllocation, ProcessCreation, ContextSwitch]
+        "each controller accounts what it limits";
     "cgroup.version" Of(cgroup::version) "The version of control groups: 1, 2, or both.";
     "cgroup.cpu_weight" Of(cgroup::cpu_weight)
         "The weight of the control group under contention: the default is 100 in version 2, 1024 in version 1."

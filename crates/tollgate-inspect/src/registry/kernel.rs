@@ -1,10 +1,11 @@
 use tollgate_model::Boundary::{
-    CompatEntry, ContextSwitch, IdleExit, KernelAllocation, KernelCode, KernelEntry, KernelImage,
-    LockContention, MemoryAccess, PageFault, PerformanceCounter, ProcessMemory, SeccompFilter, SplitLock,
-    SystemCall, WakeUp,
+    CompatEntry, ContextSwitch, Exec, IdleExit, KernelAllocation, KernelCode, KernelEntry, KernelImage,
+    LockContention, MemoryAccess, PageFault, PathLookup, PerformanceCounter, ProcessMemory, SeccompFilter,
+    SignalSend, Socket, SplitLock, SystemCall, WakeUp,
 };
 
-use crate::{clock, kernel, kernel_base, moments, processor, tracing, uname};
+use crate::bpf::Area;
+use crate::{bpf, clock, kernel, kernel_base, moments, processor, tracing, uname};
 
 facts! {
     pub(super) FACTS
@@ -89,6 +90,24 @@ facts! {
         [SystemCall] "each call takes the slow path and writes a record";
     "kernel.kprobes" Of(tracing::kprobes) "The number of kprobes in the kernel."
         [KernelCode] "each hit of a kprobe takes a jump or a breakpoint, and runs its handler";
+    "kernel.trace_events" Of(tracing::events) "The events of ftrace that are on."
+        [KernelCode] "each hit of an event writes a record";
+    "kernel.live_patches" Of(tracing::live_patches) "The live patches that are on."
+        [KernelCode] "each call of a patched function goes through ftrace to its replacement";
+    "bpf.system_calls" Of(bpf::on, Area::SystemCalls)
+        "The BPF programs that run at each system call, with their hooks; root may list them."
+        [SystemCall] "each call takes the slow path and runs the program";
+    "bpf.kernel" Of(bpf::on, Area::Kernel)
+        "The BPF programs on functions and other tracepoints of the kernel."
+        [KernelCode] "the program runs each time that the kernel passes its hook";
+    "bpf.scheduler" Of(bpf::on, Area::Scheduler)
+        "The BPF programs that schedule, or see tasks being scheduled, and other operations in BPF."
+        [ContextSwitch, WakeUp] "the program runs at each switch or wake-up";
+    "bpf.security" Of(bpf::on, Area::Security) "The BPF programs on hooks of security modules."
+        [PathLookup, Exec, Socket, SignalSend] "the program runs wherever its hook permits something";
+    "bpf.network" Of(bpf::on, Area::Network) "The BPF programs that see packets or sockets."
+        [Socket] "the program runs for each packet, or each call on a socket";
+    "bpf.other" Of(bpf::on, Area::Other) "The other BPF programs, such as those of devices and settings.";
     "kernel.task_delayacct" Number("/proc/sys/kernel/task_delayacct")
         "Whether the kernel accounts the delays of tasks."
         [ContextSwitch, WakeUp] "each wait reads the clock";

@@ -26,7 +26,13 @@ facts! {
         "The modes that this process may count of its own thread: kernel and user, user, or nothing.";
     "audit.hints" Of(audit::hints)
         "The evidence that system calls are audited; none is the lack of evidence."
-        [SystemCall] "where a rule is loaded each call takes the slow path, and no file says whether one is";
+        [SystemCall] "where a rule is loaded each call takes the slow path; without privilege no file says whether one is";
+    "audit.enabled" Of(audit::enabled)
+        "Whether the kernel audits: 0 no, 1 yes, 2 yes until the next boot; root may ask."
+        [SystemCall] "threads that are audited take the slow path of each call";
+    "audit.rules" Of(audit::rules)
+        "The audit rules that are loaded, each with its action, its list and the number of its calls; root may ask."
+        [SystemCall] "the rules of the list exit are compared with each call, and a match writes a record";
     "audit.login" Of(audit::login) "The user that logged in, as auditing keeps it; unset without a login.";
     "kernel.lockdown" Choice("/sys/kernel/security/lockdown")
         "The kernel lockdown mode, which restricts root too: none, integrity, confidentiality.";

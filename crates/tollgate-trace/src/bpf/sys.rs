@@ -5,13 +5,14 @@
 mod memory;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use tollgate_os::bpf::{Attributes, double_at, information, word_at};
 
 pub(super) use memory::{MOST_PROCESSORS, Map, MapKind, Mapped, Shared};
 
 // Commands, and the type of our programs: include/uapi/linux/bpf.h.
 const PROG_LOAD: u32 = 5;
-const OBJ_INFO: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const BTF_BY_ID: u32 = 19;
 const LINK_CREATE: u32 = 28;
@@ -19,54 +20,6 @@ const ITER_CREATE: u32 = 33;
 const PROG_TYPE_TRACING: u32 = 26;
 /// The id of vmlinux's own types: the first that the kernel registers.
 const VMLINUX_BTF: u32 = 1;
-
-/// `union bpf_attr`, as words. The largest command takes 152 bytes.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Attributes([u8; 160]);
-
-impl Attributes {
-    const fn new() -> Self {
-        Self([0; 160])
-    }
-
-    fn word(mut self, at: usize, value: u32) -> Self {
-        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-        self
-    }
-
-    fn fd(self, at: usize, fd: BorrowedFd) -> Self {
-        self.word(at, fd.as_raw_fd() as u32)
-    }
-
-    fn double(mut self, at: usize, value: u64) -> Self {
-        self.0[at..at + 8].copy_from_slice(&value.to_ne_bytes());
-        self
-    }
-
-    fn name(mut self, at: usize, name: &str) -> Self {
-        let length = name.len().min(15);
-        self.0[at..at + length].copy_from_slice(&name.as_bytes()[..length]);
-        self
-    }
-
-    /// # Safety
-    /// Addresses among the attributes must be valid for the command.
-    unsafe fn call(&mut self, command: u32, size: usize) -> io::Result<i32> {
-        // SAFETY: the attributes have at least `size` bytes, and the caller guarantees that their addresses are valid.
-        let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
-    }
-
-    /// # Safety
-    /// As for [`Self::call`], and the command must return a new descriptor.
-    unsafe fn open(&mut self, command: u32, size: usize) -> io::Result<OwnedFd> {
-        // SAFETY: guaranteed by the caller.
-        let fd = unsafe { self.call(command, size) }?;
-        // SAFETY: the kernel has just given us this descriptor.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToLoad<'a> {
@@ -105,7 +58,7 @@ pub(super) fn load(program: ToLoad) -> Result<OwnedFd, Refused> {
 
 fn load_with_log(program: ToLoad, log: &mut [u8]) -> io::Result<OwnedFd> {
     const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
-    let mut attributes = Attributes::new()
+    let mut attributes = Attributes::EMPTY
         .word(0, PROG_TYPE_TRACING)
         .word(4, program.words.len() as u32)
         .double(8, program.words.as_ptr() as u64)
@@ -121,16 +74,16 @@ fn load_with_log(program: ToLoad, log: &mut [u8]) -> io::Result<OwnedFd> {
 }
 
 pub(super) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut attributes = Attributes::new().fd(8, program.as_fd());
+    let mut attributes = Attributes::EMPTY.fd(8, program.as_fd());
     // SAFETY: there are no addresses, and a link is a descriptor.
     unsafe { attributes.open(RAW_TRACEPOINT_OPEN, 16) }
 }
 
 pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
-    let mut attributes = Attributes::new().fd(0, program.as_fd()).word(8, TRACE_ITERATOR);
+    let mut attributes = Attributes::EMPTY.fd(0, program.as_fd()).word(8, TRACE_ITERATOR);
     // SAFETY: there are no addresses, and a link is a descriptor.
     let link = unsafe { attributes.open(LINK_CREATE, 48) }?;
-    let mut attributes = Attributes::new().fd(0, link.as_fd());
+    let mut attributes = Attributes::EMPTY.fd(0, link.as_fd());
     // SAFETY: as above; an iterator is a descriptor.
     let iterator = unsafe { attributes.open(ITER_CREATE, 8) }?;
     let mut buffer = [0u8; 64];
@@ -141,19 +94,15 @@ pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
 /// Returns how many runs of a program were skipped because it was active on the same processor.
 pub(super) fn misses(program: &OwnedFd) -> io::Result<u64> {
     let mut info = [0u8; 232];
-    let mut attributes = Attributes::new()
-        .fd(0, program.as_fd())
-        .word(4, info.len() as u32)
-        .double(8, info.as_mut_ptr() as u64);
-    // SAFETY: the kernel writes no more than the given length.
-    unsafe { attributes.call(OBJ_INFO, 16) }?;
+    // SAFETY: the structure of a program has no addresses yet.
+    unsafe { information(program.as_fd(), &mut info) }?;
     // recursion_misses of struct bpf_prog_info.
     Ok(double_at(&info, 208))
 }
 
 /// Reads the kernel's types by bpf(2), for a system without /sys; needs CAP_SYS_ADMIN.
 pub(super) fn vmlinux_types() -> io::Result<Vec<u8>> {
-    let mut attributes = Attributes::new().word(0, VMLINUX_BTF);
+    let mut attributes = Attributes::EMPTY.word(0, VMLINUX_BTF);
     // SAFETY: there are no addresses, and the result is a descriptor.
     let fd = unsafe { attributes.open(BTF_BY_ID, 16) }?;
     let length = word_at(&types_info(&fd, &mut [])?, 8) as usize;
@@ -167,17 +116,7 @@ fn types_info(fd: &OwnedFd, bytes: &mut [u8]) -> io::Result<[u8; 32]> {
     let mut info = [0u8; 32];
     info[..8].copy_from_slice(&(bytes.as_mut_ptr() as u64).to_ne_bytes());
     info[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
-    let mut attributes =
-        Attributes::new().fd(0, fd.as_fd()).word(4, info.len() as u32).double(8, info.as_mut_ptr() as u64);
-    // SAFETY: the kernel writes no more than the given lengths, here and within.
-    unsafe { attributes.call(OBJ_INFO, 16) }?;
+    // SAFETY: the kernel writes no more bytes than the structure says.
+    unsafe { information(fd.as_fd(), &mut info) }?;
     Ok(info)
-}
-
-fn word_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_ne_bytes)
-}
-
-fn double_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }

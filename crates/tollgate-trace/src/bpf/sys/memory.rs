@@ -3,7 +3,7 @@ use std::{fs::File, io, sync::atomic::AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::{Attributes, word_at};
+use super::Attributes;
 
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP: u32 = 1;
@@ -48,7 +48,7 @@ impl Map {
             MapKind::Array => MMAPABLE,
             MapKind::PerCpuArray | MapKind::StackTrace => 0,
         };
-        let mut attributes = Attributes::new()
+        let mut attributes = Attributes::EMPTY
             .word(0, kind as u32)
             .word(4, key as u32)
             .word(8, value as u32)
@@ -104,7 +104,7 @@ impl Map {
         let (mut batch, mut next) = ([0u8; 8], [0u8; 8]);
         let (mut begun, mut seen) = (false, 0);
         while seen < most {
-            let mut attributes = Attributes::new()
+            let mut attributes = Attributes::EMPTY
                 .double(0, if begun { batch.as_mut_ptr() as u64 } else { 0 })
                 .double(8, next.as_mut_ptr() as u64)
                 .double(16, keys.as_mut_ptr() as u64)
@@ -119,7 +119,7 @@ impl Map {
                 Err(_) if !begun => return self.one_by_one(most, each),
                 Err(error) => return Err(error),
             };
-            let count = (word_at(&attributes.0, 32) as usize).min(AT_ONCE);
+            let count = (attributes.word_at(32) as usize).min(AT_ONCE);
             for (key, value) in keys.chunks_exact(self.key).zip(values.chunks_exact(self.value)).take(count) {
                 each(key, value);
             }
@@ -137,7 +137,7 @@ impl Map {
             (vec![0u8; self.key], vec![0u8; self.key], vec![0u8; self.value]);
         for seen in 0..most {
             let begin = if seen == 0 { 0 } else { key.as_ptr() as u64 };
-            let mut attributes = Attributes::new()
+            let mut attributes = Attributes::EMPTY
                 .fd(0, self.fd.as_fd())
                 .double(8, begin)
                 .double(16, next.as_mut_ptr() as u64);
@@ -168,7 +168,7 @@ impl Map {
     }
 
     fn entry(&self, key: &[u8]) -> Attributes {
-        Attributes::new().fd(0, self.fd.as_fd()).double(8, key.as_ptr() as u64)
+        Attributes::EMPTY.fd(0, self.fd.as_fd()).double(8, key.as_ptr() as u64)
     }
 
     fn fits(&self, fits: bool) -> io::Result<()> {
@@ -250,7 +250,7 @@ fn storage_types(bytes: usize) -> io::Result<OwnedFd> {
     let header = [MAGIC_AND_VERSION, 24, 0, length, length, STRINGS.len() as u32];
     let mut all: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_ne_bytes()).collect();
     all.extend_from_slice(&STRINGS);
-    let mut attributes = Attributes::new().double(0, all.as_ptr() as u64).word(16, all.len() as u32);
+    let mut attributes = Attributes::EMPTY.double(0, all.as_ptr() as u64).word(16, all.len() as u32);
     // SAFETY: the description has the given length and is only read, and the result is a descriptor.
     unsafe { attributes.open(BTF_LOAD, 32) }
 }
