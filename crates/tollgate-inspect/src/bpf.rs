@@ -29,6 +29,8 @@ const NETWORK: &[u32] = &[1, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 16, 18, 19, 21, 
 /// A loaded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
+    /// Its number, which no other program has while it is loaded.
+    pub id: u32,
     /// `BPF_PROG_TYPE_…`.
     pub kind: u32,
     /// The first 15 bytes of its name.
@@ -94,26 +96,26 @@ pub(crate) fn loaded(machine: &Machine) -> Answer<Vec<Program>> {
 /// # Errors
 /// The errno of bpf(2).
 pub fn programs() -> Result<Vec<Program>, i32> {
-    let mut all: Vec<(u32, Program)> = each(PROG_NEXT_ID, PROG_BY_ID, |program| {
+    let mut all: Vec<Program> = each(PROG_NEXT_ID, PROG_BY_ID, |program| {
         let mut info = [0; 232];
         // SAFETY: the structure asks for no arrays.
         unsafe { information(program.as_fd(), &mut info) }.ok()?;
-        let found = Program {
+        Some(Program {
+            id: word_at(&info, 4),
             kind: word_at(&info, 0),
             name: text(&info[64..80]),
             hook: None,
             nanoseconds: double_at(&info, 192),
             runs: double_at(&info, 200),
-        };
-        Some((word_at(&info, 4), found))
+        })
     })?;
     // A kernel before 5.8 has no links.
     for (id, hook) in each(LINK_NEXT_ID, LINK_BY_ID, hook).unwrap_or_default() {
-        if let Some((_, program)) = all.iter_mut().find(|(known, _)| *known == id) {
+        if let Some(program) = all.iter_mut().find(|program| program.id == id) {
             program.hook = Some(hook);
         }
     }
-    Ok(all.into_iter().map(|(_, program)| program).collect())
+    Ok(all)
 }
 
 /// The id of a link's program, and the name of its tracepoint.
@@ -208,7 +210,7 @@ mod tests {
     fn hooks_decide_before_kinds() {
         let area = |kind, hook: Option<&str>| {
             let hook = hook.map(str::to_owned);
-            Program { kind, name: String::new(), hook, runs: 0, nanoseconds: 0 }.area()
+            Program { id: 0, kind, name: String::new(), hook, runs: 0, nanoseconds: 0 }.area()
         };
         assert_eq!(area(17, Some("sys_enter")), Area::SystemCalls);
         assert_eq!(area(5, Some("sys_exit_openat")), Area::SystemCalls);

@@ -22,6 +22,11 @@ pub fn of_case(facts: &Facts, case: &Case) -> Vec<Burden> {
     among(facts, reaches)
 }
 
+/// All burdens, the heaviest first.
+pub fn all(facts: &Facts) -> Vec<Burden> {
+    among(facts, |_| true)
+}
+
 /// The mitigations that are on, the heaviest first.
 pub fn mitigations(facts: &Facts) -> Vec<String> {
     let mut on: Vec<String> =

@@ -9,6 +9,7 @@
 mod advice;
 mod atlas;
 pub mod benchmarks;
+pub mod bill;
 mod blame;
 pub mod burdens;
 pub mod causes;

@@ -1,5 +1,6 @@
 //! All that is shown of documents.
 
+mod bill;
 mod columns;
 mod commands;
 mod counted;

@@ -18,6 +18,7 @@ use crate::configuration::{self, Configuration};
 use crate::failure::Failure;
 use crate::{examples, out, size, time};
 
+pub mod bill;
 pub mod claims;
 pub mod compare;
 pub mod doctor;
@@ -113,6 +114,8 @@ verbs! {
     Store(StoreArgs),
     /// Check whether this machine is fit for measuring, and suggest what would help
     Doctor(doctor::DoctorArgs),
+    /// Show what sits on the boundaries of this machine, and what each costs a call
+    Bill(bill::BillArgs),
     /// Show which environments `run --in` can measure on this machine, and what the others need
     Environments(session::EnvironmentsArgs),
     /// Show the values of configuration files, and where each comes from
@@ -200,6 +203,13 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// The arguments that these words are.
+    pub fn of_words(words: Vec<String>) -> Result<Self, Failure> {
+        let command = Self::augment_args(clap::Command::new("run").no_binary_name(true));
+        let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
+        parsed.map_err(|error| Failure::input(wrong::one_line(&error.render().to_string())))
+    }
+
     pub fn is_configured(&self, option: &str) -> bool {
         self.configured.iter().any(|known| known == option)
     }

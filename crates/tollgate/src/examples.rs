@@ -138,6 +138,10 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate doctor", "Show what disturbs measurements here, and what would help"),
             ("tollgate doctor --fail-on poor", "Exit with status 1 if figures would be unreliable"),
         ],
+        "bill" => &[
+            ("tollgate bill", "List what is on, and how the cost of each can be known"),
+            ("tollgate bill --yes", "Measure what commands or kernel parameters take away; switching takes root"),
+        ],
         "claims" => &[
             ("tollgate claims", "Show every published experiment beside the figures of the newest runs"),
             (

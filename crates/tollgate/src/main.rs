@@ -7,6 +7,7 @@
 
 mod agent;
 mod args;
+mod bill;
 mod boundaries;
 mod claims;
 mod compare;

@@ -1,5 +1,6 @@
 //! `tollgate run`: measure here, show, keep.
 
+use std::cell::RefCell;
 use std::time::{Duration, SystemTime};
 
 use tollgate_engine::{
@@ -64,7 +65,7 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
     }
     expect_use(args, &selection)?;
     if sides::is_asked(args) || selection.groups.iter().all(Group::is_of_environments) {
-        return session::session(args, &selection);
+        return session::session(args, &selection, &|runs, kept| session::print(args, runs, kept));
     }
     sides::expect_none(args)?;
     interrupt::install();
@@ -115,6 +116,26 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
         None if !is_partial => Err(nothing(&run)),
         _ => Ok(()),
     }
+}
+
+/// Measures a session whose runs are kept, and returns them instead of showing them.
+///
+/// # Errors
+/// Those of `tollgate run`.
+pub fn session_of(args: &RunArgs) -> Result<Vec<Run>, Failure> {
+    let made = RefCell::new(Vec::new());
+    let selection = tollgate_suites::select(
+        &Topology::here(),
+        &args.pattern,
+        Extent::Usual,
+        tollgate_suites::Size::default(),
+    )
+    .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    session::session(args, &selection, &|runs, _| {
+        made.replace(runs.to_vec());
+        Ok(())
+    })?;
+    Ok(made.take())
 }
 
 /// Why no case of a run was measured: each reason once, with the first case that has it.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
-use tollgate_view::{benchmarks, compare, doctor, session, show, versus};
+use tollgate_view::{benchmarks, bill, compare, doctor, session, show, versus};
 
 struct Described {
     name: &'static str,
@@ -117,6 +117,7 @@ fn all() -> Vec<Described> {
         described::<tollgate_trace::output::keys::KeysRecord>("trace-keys"),
         described::<tollgate_store::fleet::Listed>("store-list"),
         described::<doctor::Diagnosis>("doctor"),
+        described::<bill::BillDocument>("bill"),
         described::<tollgate_claims::ClaimsDocument>("claims"),
         described::<tollgate_claims::published::AsPublished>("claims-as-published"),
         described::<crate::environments::Environments>("environments"),

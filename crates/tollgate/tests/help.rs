@@ -14,7 +14,7 @@ const NESTED: [&str; 7] = [
     "store list",
     "store add",
 ];
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "run",
     "show",
     "explain",
@@ -26,6 +26,7 @@ const VERBS: [&str; 22] = [
     "report",
     "inspect",
     "doctor",
+    "bill",
     "environments",
     "trace",
     "ram",

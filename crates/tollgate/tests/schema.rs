@@ -43,6 +43,7 @@ const CHECKS: &[Check] = &[
     ("trace-keys", keys),
     ("trace-calibrate", || vec![Home::new().json(["trace", "--calibrate", "--format", "json"])]),
     ("store-list", stored),
+    ("bill", || vec![Home::new().json(["bill", "--format", "json"])]),
     ("doctor", || vec![Home::new().json(["doctor", "--format", "json"])]),
     ("claims", || vec![Home::new().json(["claims", "--format", "json"])]),
     ("claims-as-published", published),

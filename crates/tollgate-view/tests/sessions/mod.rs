@@ -88,7 +88,7 @@ pub fn case(name: &str) -> Case {
     let pairs = params.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('='));
     Case {
         benchmark: benchmark.to_owned(),
-        params: pairs.map(|(name, value)| (name.to_owned(), ParamValue::from(value))).collect(),
+        params: pairs.map(|(name, value)| (name.trim().to_owned(), ParamValue::from(value))).collect(),
     }
 }
 

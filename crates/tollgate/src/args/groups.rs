@@ -8,7 +8,7 @@ use crate::out;
 /// The groups, the most used verbs first. A verb in no group is in the first.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Commands", &["run", "show", "explain", "compare", "versus", "claims", "runs", "list", "report"]),
-    ("This machine", &["inspect", "doctor", "environments", "trace", "ram"]),
+    ("This machine", &["inspect", "doctor", "bill", "environments", "trace", "ram"]),
     ("Other systems and shells", &["export", "store", "config", "completions", "man", "help"]),
     ("Advanced", &["decode", "lab", "schedules"]),
 ];

@@ -33,6 +33,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("export", "format"),
     ("store.list", "format"),
     ("doctor", "format"),
+    ("bill", "format"),
     ("environments", "format"),
     ("config", "format"),
 ];
@@ -143,6 +144,7 @@ mod tests {
         ("store.list", "dir"),
         ("store.add", "dir"),
         ("doctor", "fail-on"),
+        ("bill", "time yes"),
         ("environments", "time"),
         ("completions", "shell"),
         ("man", "dir"),

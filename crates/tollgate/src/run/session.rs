@@ -10,6 +10,7 @@ use tollgate_environments::Cleanup;
 use tollgate_model::compare::Spread;
 use tollgate_model::{Case, Fact, Measurement, Outcome, Part, Provenance, Run};
 use tollgate_store::destination::new_id;
+use tollgate_output::figures::time_left;
 use tollgate_store::writing::Until;
 use tollgate_view::comparison::Comparison;
 use tollgate_view::facts;
@@ -28,12 +29,15 @@ const STARTS_OF_GUEST: Duration = Duration::from_secs(120);
 /// More suites than these need more than a minute.
 const FEW_SUITES: usize = 2;
 
-/// Measures the chosen cases in each environment, keeps the runs, and compares them with the first.
+/// Shows the runs of a session, with the files that keep them.
+pub type Show<'a> = &'a dyn Fn(&[Run], &[PathBuf]) -> Result<(), Failure>;
+
+/// Measures the chosen cases in each environment, keeps the runs, and shows them compared with the first.
 ///
 /// # Errors
 /// Wrong input, before anything is started; nothing measured at all; runs that could not be kept, after they were shown; the
 /// condition of `--fail-on`.
-pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
+pub fn session(args: &RunArgs, selection: &Selection, show: Show) -> Result<(), Failure> {
     let asked = Asked::new(args, selection)?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
@@ -62,6 +66,14 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         turn: prepared.turn(),
         ..plan(args, || usual_time(selection, prepared.number()) + starts_of_guests(selection, &prepared))
     };
+    let a_round = plan.turn * u32::try_from(prepared.number()).unwrap_or(u32::MAX);
+    if a_round > plan.budget {
+        return Err(Failure::input(format!(
+            "--switch: a turn takes {} here, ten times what the commands take, and each state has one in turn; give more than {} with --time",
+            time_left(plan.turn),
+            time_left(a_round)
+        )));
+    }
     let found = measured(selection, &plan, &mut prepared, !args.quiet);
     let only_starts = selection.groups.iter().all(Group::is_of_environments);
     let parts = prepared.parts(&new_id(began)?, only_starts);
@@ -98,7 +110,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
             None => Failure::input(format!("nothing was measured in any environment{}", first_reason(&runs))),
         });
     }
-    finish(args, &destination, &runs, is_partial)?;
+    finish(&destination, &runs, is_partial, show)?;
     if !left_on.is_empty() {
         return Err(Failure::input("--switch: a command that switches off failed, see above"));
     }
@@ -164,7 +176,7 @@ fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<M
 }
 
 /// A run that cannot be kept is reported after all were shown.
-fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: bool) -> Result<(), Failure> {
+fn finish(destination: &Destination, runs: &[Run], is_partial: bool, show: Show) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;
     for run in runs {
@@ -176,7 +188,7 @@ fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: b
     let paths = if unkept.is_some() { &[][..] } else { &kept[..] };
     let shown = match destination {
         Destination::Output => Ok(()),
-        Destination::Store(_) => print(args, runs, paths),
+        Destination::Store(_) => show(runs, paths),
     };
     if is_partial {
         let what = if runs.len() > 1 { "session" } else { "run" };
@@ -189,7 +201,7 @@ fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: b
     }
 }
 
-fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> {
+pub fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> {
     match (Session::of(runs), runs, args.format) {
         (Some(session), [_, _, ..], PictureFormat::Table) => {
             out::print(&session::text(&session, false, out::width()))?;

@@ -1,0 +1,340 @@
+//! The bill of a machine: what sits on its boundaries, how its cost can be known, and what it costs each of a few calls.
+
+use serde::Serialize;
+use tollgate_inspect::bpf::Program;
+use tollgate_model::compare::Verdict;
+use tollgate_model::text::clean;
+use tollgate_model::{Facts, Reach, Unit};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
+use tollgate_output::value::NONE;
+
+use crate::burdens;
+use crate::comparison::{ComparedRow, Comparison};
+use crate::session::Session;
+use crate::session::json::SessionDocument;
+
+/// The cases whose cost is divided, and how the table calls them.
+pub const CALLS: [(&str, &str); 6] = [
+    ("entry/syscall-getpid", "getpid"),
+    ("files/open{timed=batches}", "open"),
+    ("files/read{block=4k, state=cached, timed=batches}", "read"),
+    ("ipc/connect{by=unix}", "connect"),
+    ("processes/fork{dirty_mib=0, until=return}", "fork"),
+    ("traps/minor-fault{page=4k}", "fault"),
+];
+
+/// Something that sits on boundaries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Charge {
+    /// What is on, as a phrase.
+    pub name: String,
+    /// The fact that says so.
+    pub fact: String,
+    /// The boundaries that it is on; none if it affects everything.
+    pub boundaries: Vec<&'static str>,
+    /// How its cost can be known.
+    #[serde(flatten)]
+    pub way: Way,
+}
+
+/// How the cost of something can be known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "way", rename_all = "snake_case")]
+pub enum Way {
+    /// It is taken away and brought back in turns.
+    Measured {
+        /// The command that takes it away.
+        without: String,
+        /// The command that brings it back.
+        with: String,
+    },
+    /// A parameter of the kernel decides: a guest counts instructions with and without it.
+    Counted {
+        /// The parameter that takes it away.
+        parameter: &'static str,
+    },
+    /// The kernel times each run of the program.
+    Statistics,
+    /// It cannot be taken away here.
+    NotKnown {
+        /// The reason, and what would show it.
+        why: &'static str,
+    },
+}
+
+/// What is on, by the facts of a machine, the heaviest first.
+pub fn charges(facts: &Facts) -> Vec<Charge> {
+    let charge = |burden: burdens::Burden| {
+        let effect = tollgate_inspect::effect(&burden.fact).map(|effect| effect.reach);
+        let boundaries = match effect {
+            Some(Reach::Boundaries(all)) => all.iter().map(|boundary| boundary.name()).collect(),
+            Some(Reach::Everything) | None => Vec::new(),
+        };
+        let way = way(&burden.fact, facts);
+        Charge { name: burden.state, fact: burden.fact, boundaries, way }
+    };
+    let mut all: Vec<Charge> = burdens::all(facts)
+        .into_iter()
+        .filter(|burden| !burden.fact.starts_with("memory."))
+        .map(charge)
+        .collect();
+    // Rules of audit and its state are one thing: the first is the heavier.
+    let mut seen = Vec::new();
+    all.retain(|charge| {
+        let is_new = !matches!(charge.way, Way::Measured { .. }) || !seen.contains(&charge.way);
+        seen.push(charge.way.clone());
+        is_new
+    });
+    all
+}
+
+fn way(fact: &str, facts: &Facts) -> Way {
+    let known = |name: &str| facts.get(name)?.value();
+    let not_known = |why| Way::NotKnown { why };
+    let measured = |without: &str, with: String| Way::Measured { without: without.to_owned(), with };
+    match fact {
+        "audit.rules" | "audit.enabled" => match known("audit.enabled").and_then(|value| value.as_f64()) {
+            Some(2.0) => not_known("the rules are locked until the next boot (auditctl -e 2)"),
+            _ => measured("auditctl -e 0", "auditctl -e 1".to_owned()),
+        },
+        "kernel.tracer" => match known(fact).and_then(|value| value.as_text()).filter(|name| is_word(name)) {
+            Some(name) => {
+                const FILE: &str = "/sys/kernel/tracing/current_tracer";
+                measured(&format!("echo nop > {FILE}"), format!("echo {name} > {FILE}"))
+            }
+            None => not_known("its name is not one that a shell can be given"),
+        },
+        "kernel.trace_events" => match known(fact) {
+            Some(tollgate_model::FactValue::List(events)) if events.iter().all(|event| is_word(event)) => {
+                const FILE: &str = "/sys/kernel/tracing/set_event";
+                measured(&format!("echo > {FILE}"), format!("printf '%s\\n' {} > {FILE}", events.join(" ")))
+            }
+            _ => not_known("its events have names that a shell cannot be given"),
+        },
+        "kernel.traced_system_calls" => not_known("it is part of the traced events of the kernel"),
+        "kernel.kprobes" => {
+            const FILE: &str = "/sys/kernel/debug/kprobes/enabled";
+            measured(&format!("echo 0 > {FILE}"), format!("echo 1 > {FILE}"))
+        }
+        _ if fact.starts_with("mitigation.") => Way::Counted { parameter: "mitigations=off" },
+        _ if fact.starts_with("bpf.") => Way::Statistics,
+        _ if fact.starts_with("hypervisor.") => {
+            not_known("it is below this system; measure the same hardware without it, and compare the runs")
+        }
+        "sandbox.kernel" | "seccomp.filters" => {
+            not_known("a process cannot leave it; measure outside of it, and compare the runs")
+        }
+        "process.tracer" => not_known("only the tracer can detach; run it without, and compare the runs"),
+        "cgroup.depth" => not_known("start tollgate in the root group, and compare the runs"),
+        "kernel.live_patches" => not_known("to take a patch back brings the fault back that it mends"),
+        "kernel.sched_ext" => not_known("end the program of the scheduler, and compare the runs"),
+        _ => not_known("nothing takes it away while the system runs"),
+    }
+}
+
+/// Whether a shell takes it as one word, and as nothing else.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:.".contains(c))
+}
+
+/// Runs of a BPF program while the kernel timed them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Runs {
+    /// The program, with its hook.
+    pub program: String,
+    /// How often it ran.
+    pub runs: u64,
+    /// Nanoseconds of a run; none if it did not run.
+    pub ns_per_run: Option<f64>,
+}
+
+/// The runs of programs between two moments.
+pub fn runs(before: &[Program], after: &[Program]) -> Vec<Runs> {
+    let of = |program: &Program| {
+        let is_same = |known: &&Program| known.id == program.id;
+        let (runs, ns) = before.iter().find(is_same).map_or((0, 0), |known| (known.runs, known.nanoseconds));
+        let runs = program.runs.saturating_sub(runs);
+        let ns_per_run = (runs > 0).then(|| program.nanoseconds.saturating_sub(ns) as f64 / runs as f64);
+        Runs { program: program.label(), runs, ns_per_run }
+    };
+    after.iter().map(of).collect()
+}
+
+/// The bill, as far as it is known.
+#[derive(Default)]
+pub struct Bill<'a> {
+    /// What is on.
+    pub charges: Vec<Charge>,
+    /// The session that took each thing away in turns; the last of several environments is without all.
+    pub measured: Option<Session<'a>>,
+    /// The session of guests, each without one thing.
+    pub counted: Option<Session<'a>>,
+    /// Programs of BPF.
+    pub programs: Vec<Runs>,
+    /// Why something that was asked for is missing.
+    pub missing: Vec<String>,
+}
+
+/// The bill as a document.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BillDocument<'a> {
+    /// What is on, the heaviest first.
+    charges: &'a [Charge],
+    /// Its session: the first environment has everything, each other one lacks what its switch names.
+    measured: Option<SessionDocument<'a>>,
+    /// The session of guests: the first has everything.
+    counted: Option<SessionDocument<'a>>,
+    /// Runs of BPF programs.
+    programs: &'a [Runs],
+    /// Why something is missing.
+    missing: &'a [String],
+}
+
+impl<'a> Bill<'a> {
+    /// As a document.
+    pub fn document(&'a self) -> BillDocument<'a> {
+        let of = |session: &'a Option<Session>| session.as_ref().map(|one| SessionDocument::new(one, &[]));
+        BillDocument {
+            charges: &self.charges,
+            measured: of(&self.measured),
+            counted: of(&self.counted),
+            programs: &self.programs,
+            missing: &self.missing,
+        }
+    }
+
+    /// The screen.
+    pub fn text(&self, width: usize) -> String {
+        let mut text = self.list(width);
+        for (session, head) in [
+            (&self.measured, "What each costs a call here, measured in turns with and without it:"),
+            (&self.counted, "What each costs a call in a guest, in instructions:"),
+        ] {
+            if let Some(session) = session {
+                text.push_str(&format!("\n{}{}", paragraph(head, width, ""), matrix(session).render(width)));
+            }
+        }
+        if !self.programs.is_empty() {
+            let rows = self.programs.iter().map(|one| {
+                let ns = one.ns_per_run.map(|ns| figures::estimate(ns, Unit::Nanoseconds));
+                (one.program.clone(), [Some(one.runs.to_string()), ns])
+            });
+            let table = Table::of_cells(["BPF program", "runs", "one run"], rows);
+            text.push_str(&format!("\n{}", table.render(width)));
+        }
+        for why in &self.missing {
+            text.push_str(&paragraph(&format!("Not known: {why}"), width, ""));
+        }
+        text
+    }
+
+    /// What is on, and how each cost can be known.
+    pub fn list(&self, width: usize) -> String {
+        if self.charges.is_empty() {
+            return "Nothing that tollgate knows of sits on the boundaries of this machine.\n".to_owned();
+        }
+        let mut text = String::new();
+        for Charge { name, boundaries, way, .. } in &self.charges {
+            let on = if boundaries.is_empty() { "everything".to_owned() } else { boundaries.join(", ") };
+            text.push_str(&paragraph(&format!("on {on}"), width, &format!("{}: ", clean(name))));
+            let how = match way {
+                Way::Measured { without, with } => {
+                    format!("measured: `{without}` takes it away, `{with}` brings it back")
+                }
+                Way::Counted { parameter } => format!("counted: a guest with {parameter} is without it"),
+                Way::Statistics => "timed by the kernel while kernel.bpf_stats_enabled is 1".to_owned(),
+                Way::NotKnown { why } => format!("not known: {why}"),
+            };
+            text.push_str(&paragraph(&how, width, "    "));
+        }
+        text
+    }
+}
+
+/// A row for each thing that was taken away, with what that saves; the sum and the rest, if there are several.
+fn matrix(session: &Session) -> Table {
+    let heads = std::iter::once("without").chain(CALLS.map(|(_, call)| call));
+    let mut table = Table::of_columns(heads.map(Into::into).collect());
+    let base: Vec<Option<f64>> = CALLS.iter().map(|(name, _)| figure(session, name)).collect();
+    let unit = |at: usize| {
+        let rows = session.comparisons.iter().filter_map(|one| row(one, CALLS[at].0));
+        rows.filter_map(ComparedRow::unit).next().unwrap_or(Unit::Nanoseconds)
+    };
+    let shown = |value: f64, at| match unit(at) {
+        Unit::Instructions => figures::instructions(value),
+        unit => figures::estimate(value, unit),
+    };
+    let signed =
+        |value: f64, at| format!("{}{}", if value < 0.0 { "-" } else { "+" }, shown(value.abs(), at));
+    let mut line = |name: &str, cells: Vec<String>, look| {
+        table.row(look, &std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>(), &[]);
+    };
+    let cells = base.iter().enumerate();
+    line(
+        "nothing",
+        cells.map(|(at, base)| base.map_or_else(|| NONE.to_owned(), |base| shown(base, at))).collect(),
+        Look::Plain,
+    );
+    let alone = session.comparisons.len();
+    // The last of several is without all.
+    let singles = if alone > 2 { alone - 1 } else { alone };
+    let (mut sums, mut all) = ([0.0; CALLS.len()], [None; CALLS.len()]);
+    for (number, (member, comparison)) in session.others().enumerate() {
+        let found: Vec<Option<&ComparedRow>> = CALLS.iter().map(|(name, _)| row(comparison, name)).collect();
+        let saved = |at: usize| found[at].and_then(ComparedRow::adds);
+        let is_same = |at: usize| found[at].is_some_and(|row| row.result.verdict == Verdict::Same);
+        let is_open = |at: usize| found[at].is_none_or(|row| row.result.verdict == Verdict::Inconclusive);
+        let cell = |at: usize| match saved(at) {
+            _ if is_open(at) => NONE.to_owned(),
+            _ if is_same(at) => "same".to_owned(),
+            Some(saved) => signed(saved, at),
+            None => NONE.to_owned(),
+        };
+        line(&clean(&name(member.part, number, singles)), (0..CALLS.len()).map(cell).collect(), Look::Plain);
+        let share = |at: usize| match (saved(at), base[at]) {
+            (Some(saved), Some(base)) if base > 0.0 && !is_same(at) && !is_open(at) => {
+                let sign = if saved < 0.0 { "-" } else { "+" };
+                format!("{sign}{}", figures::percent(saved.abs() / base))
+            }
+            _ => String::new(),
+        };
+        let shares: Vec<String> = (0..CALLS.len()).map(share).collect();
+        if shares.iter().any(|share| !share.is_empty()) {
+            line("", shares, Look::Faint);
+        }
+        for at in 0..CALLS.len() {
+            if number < singles {
+                sums[at] += saved(at).filter(|_| !is_same(at) && !is_open(at)).unwrap_or(0.0);
+            } else {
+                all[at] = saved(at).filter(|_| !is_open(at));
+            }
+        }
+    }
+    if singles < alone {
+        let rest = |at: usize| all[at].map_or_else(|| NONE.to_owned(), |all| signed(all - sums[at], at));
+        line("beyond their sum", (0..CALLS.len()).map(rest).collect(), Look::Plain);
+    }
+    table
+}
+
+fn name(part: &tollgate_model::Part, number: usize, singles: usize) -> String {
+    match part.switches.as_slice() {
+        _ if number >= singles => "all".to_owned(),
+        [one] => one.name.clone(),
+        _ => part.environment.clone(),
+    }
+}
+
+fn row<'s, 'a>(comparison: &'s Comparison<'a>, case: &str) -> Option<&'s ComparedRow<'a>> {
+    comparison.rows.iter().find(|row| row.case().to_string() == case)
+}
+
+/// The estimate of the base.
+fn figure(session: &Session, case: &str) -> Option<f64> {
+    session.comparisons.iter().filter_map(|comparison| row(comparison, case)?.result.base).next()
+}

@@ -1,0 +1,138 @@
+//! `tollgate bill`: what sits on the boundaries of this machine, and what each costs a call.
+
+use std::thread;
+use std::time::Duration;
+
+use tollgate_engine::interrupt;
+use tollgate_environments::{Cleanup, KnobSetting};
+use tollgate_inspect::{Machine, bpf, read_facts};
+use tollgate_model::Run;
+use tollgate_view::bill::{self, Bill, CALLS, Charge, Runs, Way};
+use tollgate_view::session::Session;
+
+use crate::args::bill::BillArgs;
+use crate::args::{Format, RunArgs};
+use crate::failure::{Failure, go_on, plainly};
+use crate::{out, run, say};
+
+/// Thirty turns of a second in each of the suites that the calls are in.
+const A_STATE: Duration = Duration::from_secs(150);
+/// The kernel times BPF programs for so long.
+const STATISTICS: Duration = Duration::from_secs(3);
+
+impl BillArgs {
+    /// # Errors
+    /// It is interrupted. What cannot be measured is a line of the bill.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let charges = bill::charges(&read_facts(&Machine::here()));
+        let mut found = Bill { charges, ..Bill::default() };
+        let (mut measured, mut counted) = (Vec::new(), Vec::new());
+        if self.yes {
+            interrupt::install();
+            let mut missing = Vec::new();
+            let mut keep = |what: &str, made: Result<Vec<Run>, Failure>| match made {
+                Ok(runs) => runs,
+                Err(Failure::Input(why) | Failure::Failed(why) | Failure::NotKept(why)) => {
+                    missing.push(format!("{what}: {why}"));
+                    Vec::new()
+                }
+                Err(_) => Vec::new(),
+            };
+            if found.charges.iter().any(|charge| charge.way == Way::Statistics) {
+                match statistics() {
+                    Ok(programs) => found.programs = programs,
+                    Err(failure) => drop(keep("the runs of BPF programs", Err(failure))),
+                }
+                go_on()?;
+            }
+            if let Some(args) = turns(&found.charges, self.time) {
+                measured = keep("what is measured in turns", run::session_of(&args?));
+                go_on()?;
+            }
+            if let Some(args) = guests(&found.charges) {
+                counted = keep("what a guest counts", run::session_of(&args?));
+                go_on()?;
+            }
+            found.missing = missing;
+        }
+        found.measured = Session::of(&measured).filter(|session| session.members.len() > 1);
+        found.counted = Session::of(&counted).filter(|session| session.members.len() > 1);
+        match self.format {
+            Format::Json => out::print_json(&found.document())?,
+            Format::Table if self.yes => out::print(&found.text(out::width()))?,
+            Format::Table => out::print(&found.list(out::width()))?,
+        }
+        if !self.yes && found.charges.iter().any(|charge| !matches!(charge.way, Way::NotKnown { .. })) {
+            say::say("--yes measures what can be taken away, as the list says");
+        }
+        Ok(())
+    }
+}
+
+/// A session of the calls, each of the things that commands take away switched.
+fn turns(charges: &[Charge], time: Option<Duration>) -> Option<Result<RunArgs, Failure>> {
+    let mut words = calls();
+    for Charge { name, way, .. } in charges {
+        if let Way::Measured { without, with } = way {
+            words.extend(["--switch", without, with, name].map(str::to_owned));
+        }
+    }
+    let switches = (words.len() - CALLS.len()) / 4;
+    // None, each, and all of several.
+    let states = if switches > 1 { switches + 2 } else { 2 };
+    let time = time.unwrap_or(A_STATE * states as u32);
+    words.push(format!("--time={}s", time.as_secs()));
+    (switches > 0).then(|| RunArgs::of_words(words))
+}
+
+/// A session of guests: one as its kernel boots by default, and one without each thing that a parameter takes away.
+fn guests(charges: &[Charge]) -> Option<Result<RunArgs, Failure>> {
+    let mut parameters: Vec<&str> = Vec::new();
+    for charge in charges {
+        match charge.way {
+            Way::Counted { parameter } if !parameters.contains(&parameter) => parameters.push(parameter),
+            _ => {}
+        }
+    }
+    let without = parameters.iter().map(|parameter| {
+        let name = parameter.split('=').next().unwrap_or(parameter);
+        format!("--in={name}=vm:exact,append={parameter}")
+    });
+    let words = calls().into_iter().chain(["--in=vm:exact".to_owned()]).chain(without);
+    (!parameters.is_empty()).then(|| RunArgs::of_words(words.collect()))
+}
+
+fn calls() -> Vec<String> {
+    CALLS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// The runs of BPF programs while the kernel times them, which adds two readings of the clock to each.
+fn statistics() -> Result<Vec<Runs>, Failure> {
+    let programs = || {
+        bpf::programs()
+            .map_err(|errno| Failure::input(format!("bpf(2): {}", std::io::Error::from_raw_os_error(errno))))
+    };
+    let claimed = KnobSetting::claim("kernel.bpf_stats_enabled=1");
+    let mut knob = match claimed {
+        Ok(knob) => Some(knob),
+        // It may be on for another tool.
+        Err(error) if !error.to_string().contains("already is") => {
+            return Err(Failure::input(error.to_string()));
+        }
+        Err(_) => None,
+    };
+    let lock = knob.as_ref().map(KnobSetting::lock);
+    let cleanup = Cleanup::holding(lock.as_slice()).map_err(|error| Failure::input(plainly(&error)))?;
+    if let Some(knob) = &mut knob {
+        knob.promise(&cleanup)
+            .and_then(|()| knob.switch(true))
+            .map_err(|error| Failure::input(error.to_string()))?;
+    }
+    let before = programs()?;
+    thread::sleep(STATISTICS);
+    let after = programs()?;
+    if let Some(knob) = &mut knob {
+        knob.switch(false).map_err(|error| Failure::input(error.to_string()))?;
+    }
+    Ok(bill::runs(&before, &after))
+}
