@@ -1,3 +1,6 @@
+use tollgate_arch::features;
+use tollgate_engine::{Result, skip};
+
 /// Expects 0, as most successful calls return.
 pub(crate) fn zero(result: u64) -> Result<(), String> {
     match result as i32 {
@@ -9,6 +12,15 @@ pub(crate) fn zero(result: u64) -> Result<(), String> {
 /// Accepts any result: events are counted instead, or nothing can go wrong.
 pub(crate) fn any(_result: u64) -> Result<(), String> {
     Ok(())
+}
+
+/// Refuses a processor whose atomic operations are loops of LDXR and STXR.
+pub(crate) fn atomics() -> Result<()> {
+    if features::has_atomics() {
+        Ok(())
+    } else {
+        Err(skip!("the processor has no atomic instructions (LSE of Armv8.1, HWCAP_ATOMICS)"))
+    }
 }
 
 pub(crate) fn last_error() -> String {

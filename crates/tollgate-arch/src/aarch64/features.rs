@@ -1,5 +1,19 @@
 //! Features of the processor.
 
+/// Operations on memory that are atomic in one instruction: LSE of Armv8.1 (HWCAP_ATOMICS).
+pub fn has_atomics() -> bool {
+    std::arch::is_aarch64_feature_detected!("lse")
+}
+
+/// DC ZVA, which sets a block of memory to zero. DZP of DCZID_EL0 prohibits it (Arm ARM, D19.2).
+pub fn has_zva() -> bool {
+    const DZP: u64 = 1 << 4;
+    let id: u64;
+    // SAFETY: programs may read this register, and nothing else is changed.
+    unsafe { std::arch::asm!("mrs {}, dczid_el0", out(reg) id, options(nomem, nostack, preserves_flags)) };
+    id & DZP == 0
+}
+
 /// It is x86-64's.
 pub fn has_avx2() -> bool {
     false

@@ -13,6 +13,9 @@ pub const PLUS: &[u8; 3] = b", #";
 /// `x0` is the result. Offsets from `x20` are checked at compile time.
 #[macro_export]
 macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: none $x86:literal; aarch64 $($body:tt)+) => {
+        $crate::timed_loop! { $(#[$doc])* $name: $x86; aarch64 $($body)+ }
+    };
     ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", $($crate::call_argument!("x0"; $a), $($crate::call_argument!("x1"; $b), $($crate::call_argument!("x2"; $c),
@@ -140,6 +143,9 @@ macro_rules! call_argument {
 /// either.
 #[macro_export]
 macro_rules! contending_loop {
+    ($(#[$doc:meta])* $name:ident: none; aarch64 $($body:tt)+) => {
+        $crate::contending_loop! { $(#[$doc])* $name: "none"; aarch64 $($body)+ }
+    };
     ($(#[$doc:meta])* $name:ident: $($x86:literal),*) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals)] // It stands for a function.

@@ -1,5 +1,15 @@
 //! Features that the processor has and whose registers the kernel saves (CPUID and XCR0).
 
+/// Operations on memory that are atomic in one instruction: LOCK, which every processor has.
+pub fn has_atomics() -> bool {
+    true
+}
+
+/// It is arm64's.
+pub fn has_zva() -> bool {
+    false
+}
+
 /// AVX2.
 pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")

@@ -21,9 +21,15 @@ pub const PLUS: &[u8; 3] = b" + ";
 /// `called call SYS_name(arguments)` is one system call, for both architectures: an argument is a number, `[N]` for the word at offset
 /// N of the context, or `(N)` for its address.
 ///
-/// After `; aarch64` stand the instructions of arm64, or `none "reason"`, which this architecture does not use.
+/// After `; aarch64` stand the instructions of arm64, or `none "reason"`, which this architecture does not use. A loop of arm64 alone
+/// has `none "reason"` before them.
 #[macro_export]
 macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: none $why:literal; aarch64 $($other:tt)+) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = $crate::frame::LongLoop::absent(false, $why);
+    };
     ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($crate::call_argument!("rdi" "edi"; $a), $($crate::call_argument!("rsi" "esi"; $b), $($crate::call_argument!("rdx" "edx"; $c),
@@ -127,9 +133,14 @@ macro_rules! addresses {
 
 /// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
 /// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
-/// iteration must end within about a microsecond.
+/// iteration must end within about a microsecond. The partner of a loop that this architecture does not have is `none`.
 #[macro_export]
 macro_rules! contending_loop {
+    ($(#[$doc:meta])* $name:ident: none; aarch64 $($other:tt)+) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::ContendingLoop = $crate::frame::no_contending_loop;
+    };
     ($(#[$doc:meta])* $name:ident: $($body:literal),* $(; aarch64 $($other:tt)*)?) => {
         const _: bool = $crate::frame::uses_words(&[$($body),*], $crate::frame::WORDS * 8);
         $(#[$doc])*

@@ -479,12 +479,14 @@ mod tests {
 
     contending_loop! {
         /// Adds to a word.
-        count: "mov rcx, [r13]", "lock add qword ptr [rcx], 1"
+        count: "mov rcx, [r13]", "lock add qword ptr [rcx], 1";
+        aarch64 "ldr x9, [x20]", "4:", "ldaxr x0, [x9]", "add x0, x0, 1", "stlxr w10, x0, [x9]", "cbnz w10, 4b"
     }
 
     timed_loop! {
         /// Adds to the same word. Word 0: its address.
-        count_too: "mov rcx, [r13]", "lock add qword ptr [rcx], 1"
+        count_too: "mov rcx, [r13]", "lock add qword ptr [rcx], 1";
+        aarch64 "ldr x9, [x20]", "4:", "ldaxr x0, [x9]", "add x0, x0, 1", "stlxr w10, x0, [x9]", "cbnz w10, 4b"
     }
 
     struct Counted {

@@ -15,51 +15,91 @@ timed_loop! {
     /// subtracted although it adds none. So an iteration has many stores.
     store:
         first "mov rcx, [r13]";
-        ".rept 64", "mov [rcx], r12", ".endr"
+        ".rept 64", "mov [rcx], r12", ".endr";
+    aarch64
+        first "ldr x9, [x20]";
+        ".rept 64", "str x19, [x9]", ".endr"
 }
 
 timed_loop! {
+    /// A locked instruction of x86-64 is also a barrier; on arm64 all these operations acquire and release.
     add:
         first "mov rcx, [r13]";
-        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr";
+    aarch64
+        first ".arch_extension lse", "ldr x9, [x20]", "mov x10, 1";
+        ".rept 8", "ldaddal x10, x0, [x9]", ".endr"
+}
+
+timed_loop! {
+    /// The addition of processors without an instruction for it: a store that fails if the line was taken in between.
+    add_exclusive: none "x86-64 has no exclusive loads and stores";
+    aarch64
+        first "ldr x9, [x20]";
+        ".rept 8", "3:", "ldaxr x0, [x9]", "add x0, x0, 1", "stlxr w10, x0, [x9]", "cbnz w10, 3b", ".endr"
 }
 
 timed_loop! {
     /// XCHG with memory is atomic without a prefix (Intel SDM volume 3, 9.1.2.1).
     xchg:
         first "mov rcx, [r13]";
-        ".rept 8", "xchg [rcx], rax", ".endr"
+        ".rept 8", "xchg [rcx], rax", ".endr";
+    aarch64
+        first ".arch_extension lse", "ldr x9, [x20]";
+        ".rept 8", "swpal x0, x0, [x9]", ".endr"
 }
 
 timed_loop! {
     /// Compares with zero, the constant value, and stores it again: no exchange fails.
     cas:
         first "mov rcx, [r13]", "xor edx, edx";
-        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"
+        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr";
+    aarch64
+        first ".arch_extension lse", "ldr x9, [x20]";
+        ".rept 8", "casal x0, xzr, [x9]", ".endr"
 }
 
 contending_loop! {
     store_contending:
         "mov rcx, [r13]",
-        ".rept 8", "mov [rcx], rbp", ".endr"
+        ".rept 8", "mov [rcx], rbp", ".endr";
+    aarch64
+        "ldr x9, [x20]",
+        ".rept 8", "str x19, [x9]", ".endr"
 }
 
 contending_loop! {
     add_contending:
         "mov rcx, [r13]",
-        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr";
+    aarch64
+        ".arch_extension lse", "ldr x9, [x20]", "mov x10, 1",
+        ".rept 8", "ldaddal x10, x0, [x9]", ".endr"
+}
+
+contending_loop! {
+    add_exclusive_contending: none;
+    aarch64
+        "ldr x9, [x20]",
+        ".rept 8", "3:", "ldaxr x0, [x9]", "add x0, x0, 1", "stlxr w10, x0, [x9]", "cbnz w10, 3b", ".endr"
 }
 
 contending_loop! {
     xchg_contending:
         "mov rcx, [r13]",
-        ".rept 8", "xchg [rcx], rax", ".endr"
+        ".rept 8", "xchg [rcx], rax", ".endr";
+    aarch64
+        ".arch_extension lse", "ldr x9, [x20]",
+        ".rept 8", "swpal x0, x0, [x9]", ".endr"
 }
 
 contending_loop! {
     cas_contending:
         "mov rcx, [r13]", "xor eax, eax", "xor edx, edx",
-        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"
+        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr";
+    aarch64
+        ".arch_extension lse", "ldr x9, [x20]", "mov x0, 0",
+        ".rept 8", "casal x0, xzr, [x9]", ".endr"
 }
 
 /// Operations in an iteration of all loops but `store`.
@@ -94,7 +134,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 fn cases(threads: &[u64]) -> Vec<Params> {
     let case = |op: &str, threads: u64| params(&[("op", op.into()), ("threads", threads.into())]);
     let of = |op: &'static str| threads.iter().map(move |&threads| case(op, threads));
-    Op::WORDS.iter().copied().flat_map(of).collect()
+    let here = Op::ALL.iter().filter(|op| op.value().0.why_absent().is_none());
+    here.flat_map(|op| of(op.word())).collect()
 }
 
 /// Returns powers of two from four up to the number of processors, and that number.
@@ -111,6 +152,7 @@ words! {
     enum Op("op"): (LongLoop, ContendingLoop, &'static str, u64) {
         Store = "store" => (store, store_contending, "mov", STORES),
         Add = "add" => (add, add_contending, "lock add", OPERATIONS),
+        AddExclusive = "add-exclusive" => (add_exclusive, add_exclusive_contending, "stlxr", OPERATIONS),
         Xchg = "xchg" => (xchg, xchg_contending, "xchg", OPERATIONS),
         Cas = "cas" => (cas, cas_contending, "lock cmpxchg", OPERATIONS),
     }
@@ -123,10 +165,14 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         return Err(skip!("{threads} processors are needed, but this process may use {}", others.len() + 1));
     }
     let op = Op::try_from(params)?;
+    if !matches!(op, Op::Store | Op::AddExclusive) {
+        checks::atomics()?;
+    }
     let (code, contending, _, operations) = op.value();
     let partner = |&cpu: &usize| Partner { cpu, code: contending, side: Box::default() };
     let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
-    let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: op == Op::Add };
+    let contender =
+        OnOneLine { line: Arc::default(), iterations: 0, adds: matches!(op, Op::Add | Op::AddExclusive) };
     // SAFETY: all loops change one word of a line that the contender keeps.
     let runner = unsafe { Contended::new(context, code, partners, contender) };
     Ok(Instance::new(runner).with_ops(operations))
@@ -184,7 +230,7 @@ mod tests {
         let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
             return eprintln!("skipped: no time stamp counter");
         };
-        for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
+        for case in cases(&[1, 2]).iter().filter(|case| word(case, "op").starts_with("add")) {
             // A wrong sum is an error.
             let Some(mut instance) = ready(case, instance(case, &mut context)) else { continue };
             instance.batch(clock, Order::new(1000)).expect("a batch");

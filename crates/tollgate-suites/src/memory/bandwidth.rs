@@ -15,7 +15,7 @@ mod loops;
 mod pass;
 mod together;
 
-use loops::{By, Op, code};
+use loops::{By, Op, code, is_here};
 use pass::{Moved, PAGE, Set, number as number_words};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -64,7 +64,11 @@ fn chosen(params: &Params) -> Result<(Op, By)> {
 
 /// The instructions of an operation's curve. Most processors have them, so machines can be compared.
 fn usual_by(op: Op) -> By {
-    if op == Op::Fill { By::Rep } else { By::Avx2 }
+    match op {
+        Op::Fill => By::Rep,
+        Op::Zero => By::Zva,
+        _ => By::Avx2.or(By::Neon, op),
+    }
 }
 
 /// Returns sizes in KiB: 16 and each four times the one before, up to four times the last level.
@@ -93,7 +97,7 @@ fn usual(last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let (cached, largest) = (sizes.get(2).copied(), sizes.last().copied().unwrap_or_default());
     let mut cases = Vec::new();
-    for &op in Op::ALL {
+    for &op in Op::ALL.iter().filter(|&&op| is_here(op, usual_by(op))) {
         let is_curve = matches!(op, Op::Read | Op::Write | Op::Copy);
         let is_drawn = |kib: &&u64| is_curve || Some(**kib) == cached || **kib == largest;
         cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, usual_by(op), kib, Page::Small, 1)));
@@ -101,7 +105,9 @@ fn usual(last_level: u64) -> Vec<Params> {
             cases.push(case(op, usual_by(op), largest, Page::Huge, 1));
         }
     }
-    cases.push(case(Op::Copy, By::Rep, largest, Page::Small, 1));
+    if is_here(Op::Copy, By::Rep) {
+        cases.push(case(Op::Copy, By::Rep, largest, Page::Small, 1));
+    }
     cases
 }
 
@@ -109,7 +115,8 @@ fn of_all_processors(machine: &Topology) -> Vec<Params> {
     let threads = machine.parallelism() as u64;
     let kib = of_each_thread(Sizes::of(machine), sharers(machine));
     let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
-    Op::ALL.iter().copied().filter(|_| threads > 1).map(with).collect()
+    let here = Op::ALL.iter().copied().filter(|&op| threads > 1 && is_here(op, usual_by(op)));
+    here.map(with).collect()
 }
 
 /// Returns KiB for each of `sharers` of a last-level cache: four times that cache together, and at least four times L2 each.
@@ -124,7 +131,7 @@ fn all(last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let ends = [sizes.first(), sizes.get(2), sizes.last()].map(|kib| kib.copied().unwrap_or_default());
     let mut cases = Vec::new();
-    for (op, by) in ways.filter(|&(op, by)| code(op, by).is_some()) {
+    for (op, by) in ways.filter(|&(op, by)| is_here(op, by)) {
         let is_usual = by == usual_by(op);
         for &kib in sizes.iter().filter(|kib| is_usual || ends.contains(kib)) {
             cases.extend([Page::Small, Page::Huge].map(|page| case(op, by, kib, page, 1)));
@@ -167,7 +174,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
 /// Reads a whole region, after setting each word to its own index.
 pub(super) fn of_region(mut region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let op = Op::Read;
-    let (code, ..) = code(op, By::Sse2).ok_or_else(|| fail!("there is no such loop"))?;
+    let (code, ..) = code(op, By::Sse2.or(By::Neon, op)).ok_or_else(|| fail!("there is no such loop"))?;
     let set = Set { op, start: region.address(), to: region.address(), bytes: region.length() };
     number_words(region.words_mut());
     let notes = region.notes().to_vec();
@@ -258,7 +265,7 @@ mod tests {
         let mut context = Context::here();
         pinned();
         for &op in Op::ALL {
-            for by in By::ALL.iter().copied().filter(|&by| code(op, by).is_some()) {
+            for by in By::ALL.iter().copied().filter(|&by| is_here(op, by)) {
                 for kib in [16, 1 << 10] {
                     let case = case(op, by, kib, Page::Small, 1);
                     let made = instance(&case, &mut context);
@@ -278,8 +285,8 @@ mod tests {
         let threads = all.len().min(2) as u64;
         let mut context = Context::here();
         pinned();
-        for &op in Op::ALL {
-            let by = if op == Op::Fill { By::Rep } else { By::Sse2 };
+        for &op in Op::ALL.iter().filter(|&&op| is_here(op, usual_by(op))) {
+            let by = if usual_by(op) == By::Avx2 { By::Sse2 } else { usual_by(op) };
             let case = case(op, by, 1 << 10, Page::Small, threads);
             let made = match threads {
                 1 => Err(Refusal::one_processor()),
@@ -312,7 +319,7 @@ mod tests {
         pinned();
         let largest = sizes(Sizes::shared(&mut context).last).last().copied().expect("a size").min(256 << 10);
         let mut least = |kib| {
-            let case = case(Op::Read, By::Sse2, kib, Page::Small, 1);
+            let case = case(Op::Read, By::Sse2.or(By::Neon, Op::Read), kib, Page::Small, 1);
             let mut instance = ready(&case, instance(&case, &mut context))?;
             let iterations = (1 << 20) / (kib << 10).min(256 << 10);
             let batches =

@@ -13,13 +13,19 @@ timed_loop! {
     /// plain addition would wait in the store buffer and take no longer on many processors. Word 0: its address.
     add:
         first "mov rcx, [r13]";
-        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr";
+    aarch64
+        first ".arch_extension lse", "ldr x9, [x20]", "mov x10, 1";
+        ".rept 8", "ldaddal x10, x0, [x9]", ".endr"
 }
 
 contending_loop! {
     add_contending:
         "mov rcx, [r13]",
-        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr";
+    aarch64
+        ".arch_extension lse", "ldr x9, [x20]", "mov x10, 1",
+        ".rept 8", "ldaddal x10, x0, [x9]", ".endr"
 }
 
 /// Operations in an iteration of each loop.
@@ -39,6 +45,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: |_| each("distance", &[8, 64, 128]),
     kind: Kind::Instance(|_, params, context| {
+        checks::atomics()?;
         let pair = two_cores(context)?;
         let distance = (number(params, "distance") as usize / 8).min(WORDS - 1);
         let contender = OwnWords {

@@ -13,7 +13,12 @@ timed_loop! {
         "mov eax, 10", "mov rdi, [r13]", "mov esi, 4096", "mov edx, 1", "syscall",
         "or [r13 + 8], rax",
         "mov eax, 10", "mov edx, 3", "syscall",
-        "or [r13 + 8], rax"
+        "or [r13 + 8], rax";
+    aarch64
+        "mov x8, 226", "ldr x0, [x20]", "mov x1, 4096", "mov x2, 1", "svc 0",
+        "ldr x9, [x20, #8]", "orr x9, x9, x0", "str x9, [x20, #8]",
+        "ldr x0, [x20]", "mov x2, 3", "svc 0",
+        "ldr x9, [x20, #8]", "orr x9, x9, x0", "str x9, [x20, #8]"
 }
 
 timed_loop! {
@@ -21,7 +26,11 @@ timed_loop! {
     discard: called
         "mov rdi, [r13]", "mov byte ptr [rdi], 1",
         "mov eax, 28", "mov esi, 4096", "mov edx, 4", "syscall",
-        "or [r13 + 8], rax"
+        "or [r13 + 8], rax";
+    aarch64
+        "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]",
+        "mov x8, 233", "mov x1, 4096", "mov x2, 4", "svc 0",
+        "ldr x9, [x20, #8]", "orr x9, x9, x0", "str x9, [x20, #8]"
 }
 
 timed_loop! {
@@ -34,12 +43,21 @@ timed_loop! {
         "3:", "mov byte ptr [rdi], 1",
         "mov eax, 11", "mov esi, 4096", "syscall",
         "or [r13 + 8], rax",
+        "4:";
+    aarch64
+        "mov x8, 222", "mov x0, 0", "mov x1, 4096", "mov x2, 3", "mov x3, 0x22", "mov x4, -1", "mov x5, 0",
+        "svc 0",
+        "ldr x9, [x20, #8]", "orr x9, x9, x0", "str x9, [x20, #8]",
+        "cmp x0, 0", "b.le 4f",
+        "mov w9, 1", "strb w9, [x0]",
+        "mov x8, 215", "svc 0",
+        "ldr x9, [x20, #8]", "orr x9, x9, x0", "str x9, [x20, #8]",
         "4:"
 }
 
 contending_loop! {
     /// Runs in user mode, without memory accesses.
-    run: "mov ecx, 512", "3:", "dec ecx", "jnz 3b"
+    run: "mov ecx, 512", "3:", "dec ecx", "jnz 3b"; aarch64 "mov w9, 512", "3:", "subs w9, w9, 1", "b.ne 3b"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

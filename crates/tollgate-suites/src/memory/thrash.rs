@@ -18,7 +18,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Stores to 509 lines in order, and reads who last wrote the last of them: that samples the lines; the others are only
-    /// stored to. Words: 0: the buffer; 1: its size minus one line; 2: the current offset; 3: the value; 4: the count of sampled
+    /// stored to. The read waits until all stores before it have reached the caches, on both architectures. Words: 0: the buffer; 1: its size minus one line; 2: the current offset; 3: the value; 4: the count of sampled
     /// lines that the other thread wrote last; 6: the smallest value that counts.
     sequential:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
@@ -27,7 +27,16 @@ timed_loop! {
         "3:", "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8", "dec edx", "jne 3b",
         "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov rax, r8", "xchg [rsi + rcx], rax",
         "mov rdx, rax", "xor rax, r8", "and eax, 1", "cmp rdx, r11", "cmovb rax, r14", "add r9, rax",
-        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9";
+    aarch64
+        first "ldr x9, [x20]", "ldr x10, [x20, #8]", "ldr x11, [x20, #16]", "ldr x12, [x20, #24]", "ldr x13, [x20, #32]",
+        "ldr x17, [x20, #48]";
+        "mov w15, 508",
+        "3:", "add x11, x11, 64", "and x11, x11, x10", "add x12, x12, 2", "str x12, [x9, x11]", "subs w15, w15, 1", "b.ne 3b",
+        "add x11, x11, 64", "and x11, x11, x10", "add x12, x12, 2", "add x14, x9, x11",
+        "4:", "ldaxr x0, [x14]", "stlxr w15, x12, [x14]", "cbnz w15, 4b",
+        "eor x14, x0, x12", "and x14, x14, 1", "cmp x0, x17", "csel x14, xzr, x14, lo", "add x13, x13, x14",
+        "str x11, [x20, #16]", "str x12, [x20, #24]", "str x13, [x20, #32]"
 }
 
 timed_loop! {
@@ -42,7 +51,18 @@ timed_loop! {
         "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov rax, r8",
         "xchg [rsi + rcx], rax",
         "mov rdx, rax", "xor rax, r8", "and eax, 1", "cmp rdx, r11", "cmovb rax, r14", "add r9, rax",
-        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9";
+    aarch64
+        first "ldr x9, [x20]", "ldr x10, [x20, #8]", "ldr x11, [x20, #16]", "ldr x12, [x20, #24]", "ldr x13, [x20, #32]",
+        "ldr x16, [x20, #40]", "ldr x17, [x20, #48]";
+        "mov w15, 508",
+        "3:", "add x11, x11, x11, lsl 2", "add x11, x11, x16", "and x11, x11, x10", "add x12, x12, 2", "str x12, [x9, x11]",
+        "subs w15, w15, 1", "b.ne 3b",
+        "add x11, x11, x11, lsl 2", "add x11, x11, x16", "and x11, x11, x10", "add x12, x12, 2",
+        "add x14, x9, x11",
+        "4:", "ldaxr x0, [x14]", "stlxr w15, x12, [x14]", "cbnz w15, 4b",
+        "eor x14, x0, x12", "and x14, x14, 1", "cmp x0, x17", "csel x14, xzr, x14, lo", "add x13, x13, x14",
+        "str x11, [x20, #16]", "str x12, [x20, #24]", "str x13, [x20, #32]"
 }
 
 contending_loop! {
@@ -51,7 +71,12 @@ contending_loop! {
         "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]",
         "mov edx, 61",
         "3:", "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8", "dec edx", "jne 3b",
-        "mov [r13 + 16], rcx", "mov [r13 + 24], r8"
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8";
+    aarch64
+        "ldr x9, [x20]", "ldr x10, [x20, #8]", "ldr x11, [x20, #16]", "ldr x12, [x20, #24]",
+        "mov w15, 61",
+        "3:", "add x11, x11, 64", "and x11, x11, x10", "add x12, x12, 2", "str x12, [x9, x11]", "subs w15, w15, 1", "b.ne 3b",
+        "str x11, [x20, #16]", "str x12, [x20, #24]"
 }
 
 contending_loop! {
@@ -60,7 +85,14 @@ contending_loop! {
         "mov edx, 61",
         "3:", "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8",
         "dec edx", "jne 3b",
-        "mov [r13 + 16], rcx", "mov [r13 + 24], r8"
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8";
+    aarch64
+        "ldr x9, [x20]", "ldr x10, [x20, #8]", "ldr x11, [x20, #16]", "ldr x12, [x20, #24]",
+        "ldr x16, [x20, #40]",
+        "mov w15, 61",
+        "3:", "add x11, x11, x11, lsl 2", "add x11, x11, x16", "and x11, x11, x10", "add x12, x12, 2", "str x12, [x9, x11]",
+        "subs w15, w15, 1", "b.ne 3b",
+        "str x11, [x20, #16]", "str x12, [x20, #24]"
 }
 
 /// Lines in an iteration of the timed loop: a prime, so that the sampled line changes.

@@ -9,8 +9,21 @@ use tollgate_arch::features;
 
 use crate::prelude::*;
 
-/// One loop: its preparation, its work on a chunk from `rcx` to `rdx`, and the step to the next chunk.
+/// One loop: its preparation, its work on a chunk from `rcx` to `rdx`, and the step to the next chunk. The chunk is from `x14` to
+/// `x15` on arm64, whose loops have other registers and so are loops of their own.
 macro_rules! pass {
+    ($(#[$doc:meta])* $name:ident: aarch64 $($body:literal),*) => {
+        timed_loop! {
+            $(#[$doc])*
+            $name: none "x86-64 has no such instructions";
+            aarch64
+                first "ldr x9, [x20]", "ldr x10, [x20, #8]", "ldr x11, [x20, #16]", "ldr x12, [x20, #24]",
+                "ldr x13, [x20, #32]";
+                "add x14, x9, x11", "add x15, x14, x10",
+                $($body,)*
+                "add x11, x11, x10", "cmp x11, x12", "csel x11, xzr, x11, eq", "str x11, [x20, #16]"
+        }
+    };
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
         timed_loop! {
             $(#[$doc])*
@@ -19,7 +32,8 @@ macro_rules! pass {
                 "mov r10, [r13 + 32]";
                 "lea rcx, [rbx + r8]", "lea rdx, [rcx + r11]",
                 $($body,)*
-                "add r8, r11", "cmp r8, r9", "jne 4f", "xor r8d, r8d", "4:", "mov [r13 + 16], r8"
+                "add r8, r11", "cmp r8, r9", "jne 4f", "xor r8d, r8d", "4:", "mov [r13 + 16], r8";
+            aarch64 none "arm64 has no such instructions"
         }
     };
 }
@@ -174,20 +188,82 @@ pass! {
     fill_rep: "mov eax, r10d", "mov rdi, rcx", "mov rcx, r11", "rep stosb"
 }
 
-words! {
-    pub enum Op("op") { Read = "read", Write = "write", WriteNt = "write-nt", Copy = "copy", Fill = "fill" }
+pass! {
+    /// By registers of 16 bytes, as with SSE2.
+    read_neon: aarch64
+        "movi v0.2d, 0", "movi v1.2d, 0", "movi v2.2d, 0", "movi v3.2d, 0",
+        "3:",
+        ".irp at, 0, 64, 128, 192",
+        "ldp q4, q5, [x14, \\at]", "ldp q6, q7, [x14, \\at + 32]",
+        "add v0.2d, v0.2d, v4.2d", "add v1.2d, v1.2d, v5.2d", "add v2.2d, v2.2d, v6.2d", "add v3.2d, v3.2d, v7.2d",
+        ".endr",
+        "add x14, x14, 256", "cmp x14, x15", "b.ne 3b",
+        "add v0.2d, v0.2d, v1.2d", "add v2.2d, v2.2d, v3.2d", "add v0.2d, v0.2d, v2.2d",
+        "addp d0, v0.2d", "fmov x16, d0", "add x0, x0, x16"
+}
+
+pass! {
+    write_neon: aarch64
+        "dup v0.2d, x13",
+        "3:",
+        ".irp at, 0, 32, 64, 96, 128, 160, 192, 224", "stp q0, q0, [x14, \\at]", ".endr",
+        "add x14, x14, 256", "cmp x14, x15", "b.ne 3b"
+}
+
+pass! {
+    /// Stores of data that is not used again soon. The barrier waits until they are visible.
+    write_nt_neon: aarch64
+        "dup v0.2d, x13",
+        "3:",
+        ".irp at, 0, 32, 64, 96, 128, 160, 192, 224", "stnp q0, q0, [x14, \\at]", ".endr",
+        "add x14, x14, 256", "cmp x14, x15", "b.ne 3b", "dmb ish"
+}
+
+pass! {
+    copy_neon: aarch64
+        "add x16, x14, x13",
+        "3:",
+        ".irp at, 0, 64, 128, 192",
+        "ldp q0, q1, [x14, \\at]", "ldp q2, q3, [x14, \\at + 32]",
+        "stp q0, q1, [x16, \\at]", "stp q2, q3, [x16, \\at + 32]",
+        ".endr",
+        "add x16, x16, 256", "add x14, x14, 256", "cmp x14, x15", "b.ne 3b"
+}
+
+pass! {
+    /// Sets blocks to zero, as the kernel clears pages. DCZID_EL0 has the logarithm of their size in words of four bytes.
+    zero_zva: aarch64
+        "mrs x16, dczid_el0", "and x16, x16, 15", "mov x17, 4", "lsl x16, x17, x16",
+        "3:", "dc zva, x14", "add x14, x14, x16", "cmp x14, x15", "b.lo 3b"
 }
 
 words! {
-    /// REP MOVSB and REP STOSB, or registers of 16, 32 and 64 bytes.
-    pub enum By("by") { Rep = "rep", Sse2 = "sse2", Avx2 = "avx2", Avx512 = "avx512" }
+    pub enum Op("op") { Read = "read", Write = "write", WriteNt = "write-nt", Copy = "copy", Fill = "fill", Zero = "zero" }
+}
+
+words! {
+    /// REP MOVSB and REP STOSB, or registers of 16, 32 and 64 bytes; registers of 16 bytes and DC ZVA on arm64.
+    pub enum By("by") {
+        Rep = "rep",
+        Sse2 = "sse2",
+        Avx2 = "avx2",
+        Avx512 = "avx512",
+        Neon = "neon",
+        Zva = "zva",
+    }
 }
 
 impl By {
+    /// This one, or on an architecture that does not do `op` by it, the other.
+    pub fn or(self, other: Self, op: Op) -> Self {
+        if is_here(op, self) { self } else { other }
+    }
+
     /// Checks that the processor has the instructions and the kernel saves their registers (CPUID and XCR0).
     pub fn is_here(self) -> Result<()> {
         let (has, name) = match self {
-            Self::Rep | Self::Sse2 => (true, ""),
+            Self::Rep | Self::Sse2 | Self::Neon => (true, ""),
+            Self::Zva => (features::has_zva(), "DC ZVA (DCZID_EL0.DZP)"),
             Self::Avx2 => (features::has_avx2(), "AVX2 (CPUID.7.0:EBX[5], XCR0[2:1])"),
             Self::Avx512 => (features::has_avx512(), "AVX-512F (CPUID.7.0:EBX[16], XCR0[7:5])"),
         };
@@ -197,6 +273,11 @@ impl By {
 
 /// A loop, the instruction that moves its data, and how often the loop contains that.
 pub type Code = (LongLoop, &'static str, usize);
+
+/// Whether this architecture does it so.
+pub fn is_here(op: Op, by: By) -> bool {
+    code(op, by).is_some_and(|(code, ..)| code.why_absent().is_none())
+}
 
 pub fn code(op: Op, by: By) -> Option<Code> {
     Some(match (op, by) {
@@ -214,6 +295,11 @@ pub fn code(op: Op, by: By) -> Option<Code> {
         (Op::Copy, By::Avx2) => (copy_avx2, "vmovdqa", 16),
         (Op::Copy, By::Avx512) => (copy_avx512, "vmovdqa64", 8),
         (Op::Fill, By::Rep) => (fill_rep, "stosb", 1),
-        (Op::Read | Op::Write | Op::WriteNt, By::Rep) | (Op::Fill, _) => return None,
+        (Op::Read, By::Neon) => (read_neon, "ldp", 8),
+        (Op::Write, By::Neon) => (write_neon, "stp", 8),
+        (Op::WriteNt, By::Neon) => (write_nt_neon, "stnp", 8),
+        (Op::Copy, By::Neon) => (copy_neon, "stp", 8),
+        (Op::Zero, By::Zva) => (zero_zva, "dc zva", 1),
+        _ => return None,
     })
 }

@@ -75,10 +75,10 @@ pub fn number(words: &mut [u64]) {
 
 impl Set {
     /// Prepares the check of iterations from `offset` on, which store `value`: overwrites the checked words in the
-    /// destination `written`, where an earlier copy may have left the right values.
+    /// destination `written`, where an earlier batch may have left the right values.
     pub fn expect(&self, written: &mut [u64], offset: u64, iterations: u64, value: u64) -> Moved {
         let moved = self.moved(offset, iterations.saturating_mul(self.chunk()), value);
-        if self.op == Op::Copy {
+        if matches!(self.op, Op::Copy | Op::Zero) {
             for at in self.pages(offset, moved.bytes).flat_map(looked_at) {
                 if let Some(word) = written.get_mut((at / 8) as usize) {
                     *word = u64::MAX;
@@ -108,6 +108,7 @@ impl Set {
             let right = match self.op {
                 Op::Copy => at / 8,
                 Op::Fill => byte,
+                Op::Zero => 0,
                 _ => value,
             };
             let found = written.get((at / 8) as usize).copied();
