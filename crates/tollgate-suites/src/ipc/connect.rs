@@ -29,7 +29,23 @@ timed_loop! {
         "or [r13 + 32], rax",
         "mov rdi, rbx", "mov eax, 3",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20, #24]", "mov x1, 1", "movk x1, 8, lsl 16", "mov x2, 0", "mov x8, 198",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]", "mov x21, x0",
+        "ldr x1, [x20, #8]", "ldr x2, [x20, #16]", "mov x8, 203",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "ldr x9, [x20]", "orr x0, x9, x0", "mov x1, 0", "mov x2, 0", "mov x3, 0x80000", "mov x8, 242",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "mov x8, 57",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "mov x0, x21", "mov x8, 57",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 const RESULTS: usize = 4;

@@ -27,7 +27,17 @@ timed_loop! {
         "add [r13 + 40], rax",
         "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
         "syscall",
-        "add [r13 + 40], rax"
+        "add [r13 + 40], rax";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #24]", "ldr x2, [x20, #32]", "mov x3, 0", "mov x8, 67",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]",
+        "ldr x0, [x20, #8]", "ldr x1, [x20, #24]", "ldr x2, [x20, #32]", "mov x8, 64",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]",
+        "ldr x0, [x20, #16]", "ldr x1, [x20, #48]", "ldr x2, [x20, #32]", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]"
 }
 
 timed_loop! {
@@ -41,7 +51,16 @@ timed_loop! {
         "add [r13 + 40], rax",
         "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
         "syscall",
-        "add [r13 + 40], rax"
+        "add [r13 + 40], rax";
+    aarch64
+        "str xzr, [x20, #24]",
+        "ldr x0, [x20]", "add x1, x20, #24", "ldr x2, [x20, #8]", "mov x3, 0", "ldr x4, [x20, #32]", "mov x5, 2",
+        "mov x8, 76",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]",
+        "ldr x0, [x20, #16]", "ldr x1, [x20, #48]", "ldr x2, [x20, #32]", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]"
 }
 
 timed_loop! {
@@ -53,7 +72,15 @@ timed_loop! {
         "add [r13 + 40], rax",
         "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
         "syscall",
-        "add [r13 + 40], rax"
+        "add [r13 + 40], rax";
+    aarch64
+        "str xzr, [x20, #24]",
+        "ldr x0, [x20, #8]", "ldr x1, [x20]", "add x2, x20, #24", "ldr x3, [x20, #32]", "mov x8, 71",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]",
+        "ldr x0, [x20, #16]", "ldr x1, [x20, #48]", "ldr x2, [x20, #32]", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]"
 }
 
 timed_loop! {
@@ -65,7 +92,14 @@ timed_loop! {
         "add [r13 + 40], rax",
         "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
         "syscall",
-        "add [r13 + 40], rax"
+        "add [r13 + 40], rax";
+    aarch64
+        "ldr x0, [x20, #8]", "ldr x1, [x20, #24]", "mov x2, 1", "mov x3, 2", "mov x8, 75",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]",
+        "ldr x0, [x20, #16]", "ldr x1, [x20, #48]", "ldr x2, [x20, #32]", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #40]", "add x9, x9, x0", "str x9, [x20, #40]"
 }
 
 /// The word with the sum of all calls' results.

@@ -13,7 +13,11 @@ timed_loop! {
     modify: called
         "mov rdi, [r13]", "mov esi, 3", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20]", "mov x1, 3", "ldr x2, [x20, #8]", "ldr x3, [x20, #16]", "mov x8, 21",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 timed_loop! {
@@ -24,7 +28,14 @@ timed_loop! {
         "or [r13 + 32], rax",
         "mov rdi, [r13]", "mov esi, 2", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20]", "mov x1, 1", "ldr x2, [x20, #8]", "ldr x3, [x20, #16]", "mov x8, 21",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "ldr x0, [x20]", "mov x1, 2", "ldr x2, [x20, #8]", "ldr x3, [x20, #16]", "mov x8, 21",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 const RESULTS: usize = 4;

@@ -21,7 +21,14 @@ timed_loop! {
         "or [r13 + 32], rax",
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 24]", "mov eax, 72",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "ldr x2, [x20, #16]", "mov x8, 25",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "ldr x2, [x20, #24]", "mov x8, 25",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 timed_loop! {
@@ -32,7 +39,14 @@ timed_loop! {
         "or [r13 + 32], rax",
         "mov rdi, [r13]", "mov rsi, [r13 + 24]", "mov eax, 73",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #16]", "mov x8, 32",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "ldr x0, [x20]", "ldr x1, [x20, #24]", "mov x8, 32",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 const RESULTS: usize = 4;

@@ -12,15 +12,20 @@ use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
 
 timed_loop! {
-    /// poll(2) with a timeout of 0. Words: 0: the array; 1: its length; 2: the sum of the results.
+    /// poll(2) with a timeout of 0. Words: 0: the array; 1: its length; 2: the sum of the results; 3 and 4: the time for ppoll(2),
+    /// which poll(3) calls on arm64.
     poll: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor edx, edx", "mov eax, 7",
         "syscall",
-        "add [r13 + 16], rax"
+        "add [r13 + 16], rax";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "add x2, x20, #24", "mov x3, 0", "mov x4, 0", "mov x8, 73",
+        "svc 0",
+        "ldr x9, [x20, #16]", "add x9, x9, x0", "str x9, [x20, #16]"
 }
 
 timed_loop! {
-    /// select(2) for reading, with a timeout of 0. Words: 0: the highest descriptor plus one; 1: the set, which is kept; 2: its
+    /// select(2) for reading, with a timeout of 0; pselect6(2) on arm64. Words: 0: the highest descriptor plus one; 1: the set, which is kept; 2: its
     /// copy, from which the kernel removes descriptors that are not ready; 3: the timeout; 4: the sum of the results.
     select: called
         // Copies all 128 bytes of an fd_set, as programs do.
@@ -35,15 +40,26 @@ timed_loop! {
         "mov rax, [rbx + 112]", "mov [rsi + 112], rax", "mov rax, [rbx + 120]", "mov [rsi + 120], rax",
         "mov rdi, [r13]", "xor edx, edx", "xor r10d, r10d", "mov r8, [r13 + 24]", "mov eax, 23",
         "syscall",
-        "add [r13 + 32], rax"
+        "add [r13 + 32], rax";
+    aarch64
+        "ldr x9, [x20, #8]", "ldr x1, [x20, #16]",
+        "ldp q0, q1, [x9, 0]", "stp q0, q1, [x1, 0]", "ldp q0, q1, [x9, 32]", "stp q0, q1, [x1, 32]",
+        "ldp q0, q1, [x9, 64]", "stp q0, q1, [x1, 64]", "ldp q0, q1, [x9, 96]", "stp q0, q1, [x1, 96]",
+        "ldr x0, [x20]", "mov x2, 0", "mov x3, 0", "ldr x4, [x20, #24]", "mov x5, 0", "mov x8, 72",
+        "svc 0",
+        "ldr x9, [x20, #32]", "add x9, x9, x0", "str x9, [x20, #32]"
 }
 
 timed_loop! {
-    /// epoll_wait(2) for at most eight events, timeout 0. Words: 0: the epoll instance; 1: the events; 2: the sum of results.
+    /// epoll_wait(2) for at most eight events, timeout 0; epoll_pwait(2) without a mask on arm64. Words: 0: the epoll instance; 1: the events; 2: the sum of results.
     epoll_wait: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov edx, 8", "xor r10d, r10d", "mov eax, 232",
         "syscall",
-        "add [r13 + 16], rax"
+        "add [r13 + 16], rax";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "mov x2, 8", "mov x3, 0", "mov x4, 0", "mov x5, 8", "mov x8, 22",
+        "svc 0",
+        "ldr x9, [x20, #16]", "add x9, x9, x0", "str x9, [x20, #16]"
 }
 
 words! {
