@@ -17,7 +17,14 @@ timed_loop! {
         "add [r13 + 24], rax",
         "mov edi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov edx, 8", "xor eax, eax",
         "syscall",
-        "add [r13 + 24], rax"
+        "add [r13 + 24], rax";
+    aarch64
+        "ldr x0, [x20]", "add x1, x20, #16", "mov x2, 8", "mov x8, 64",
+        "svc 0",
+        "ldr x9, [x20, #24]", "add x9, x9, x0", "str x9, [x20, #24]",
+        "ldr x0, [x20, #8]", "add x1, x20, #16", "mov x2, 8", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #24]", "add x9, x9, x0", "str x9, [x20, #24]"
 }
 
 timed_loop! {
@@ -31,7 +38,16 @@ timed_loop! {
         "mov edi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 8", "mov eax, 1",
         "syscall",
         "cmp rax, 8", "je 8f",
-        "7:", "mov r12d, 1", "8:"
+        "7:", "mov r12d, 1", "8:";
+    aarch64
+        "ldr x0, [x20, #8]", "add x1, x20, #16", "mov x2, 8", "mov x8, 63",
+        "svc 0",
+        "ldr x9, [x20, #24]", "ldar w9, [x9]", "cbnz w9, 7f",
+        "cmp x0, 8", "b.ne 7f",
+        "ldr x0, [x20]", "add x1, x20, #16", "mov x2, 8", "mov x8, 64",
+        "svc 0",
+        "cmp x0, 8", "b.eq 8f",
+        "7:", "mov x19, 1", "8:"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);

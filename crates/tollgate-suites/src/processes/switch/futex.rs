@@ -18,7 +18,14 @@ timed_loop! {
         "syscall",
         "mov rdi, [r13 + 8]", "mov esi, 128", "mov edx, [r13 + 16]", "xor r10d, r10d", "mov eax, 202",
         "syscall",
-        "add dword ptr [r13 + 16], 1"
+        "add dword ptr [r13 + 16], 1";
+    aarch64
+        "ldr x0, [x20]", "ldr w9, [x0]", "add w9, w9, 1", "stlr w9, [x0]",
+        "mov x1, 129", "mov x2, 1", "mov x8, 98",
+        "svc 0",
+        "ldr x0, [x20, #8]", "mov x1, 128", "ldr w2, [x20, #16]", "mov x3, 0",
+        "svc 0",
+        "ldr w9, [x20, #16]", "add w9, w9, 1", "str w9, [x20, #16]"
 }
 
 timed_loop! {
@@ -34,7 +41,18 @@ timed_loop! {
         "8:",
         "mov rdi, [r13]", "lock add dword ptr [rdi], 1",
         "mov esi, 129", "mov edx, 1", "mov eax, 202",
-        "syscall"
+        "syscall";
+    aarch64
+        "7:",
+        "ldr x0, [x20, #8]", "mov x1, 128", "ldr w2, [x20, #16]", "mov x3, 0", "mov x8, 98",
+        "svc 0",
+        "ldr x0, [x20, #8]", "ldar w9, [x0]", "cmp w9, w2", "b.eq 7b",
+        "add w2, w2, 1", "str w2, [x20, #16]",
+        "ldr x9, [x20, #24]", "ldar w9, [x9]", "cbz w9, 8f", "mov x19, 1",
+        "8:",
+        "ldr x0, [x20]", "6:", "ldaxr w9, [x0]", "add w9, w9, 1", "stlxr w10, w9, [x0]", "cbnz w10, 6b",
+        "mov x1, 129", "mov x2, 1", "mov x8, 98",
+        "svc 0"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);

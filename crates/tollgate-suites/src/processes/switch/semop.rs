@@ -16,7 +16,14 @@ timed_loop! {
         "or [r13 + 32], rax",
         "mov rdi, [r13 + 8]", "lea rsi, [r13 + 24]", "mov edx, 1", "mov eax, 65",
         "syscall",
-        "or [r13 + 32], rax"
+        "or [r13 + 32], rax";
+    aarch64
+        "ldr x0, [x20]", "add x1, x20, #16", "mov x2, 1", "mov x8, 193",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]",
+        "ldr x0, [x20, #8]", "add x1, x20, #24", "mov x2, 1", "mov x8, 193",
+        "svc 0",
+        "ldr x9, [x20, #32]", "orr x9, x9, x0", "str x9, [x20, #32]"
 }
 
 timed_loop! {
@@ -29,7 +36,15 @@ timed_loop! {
         "mov rdi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 1", "mov eax, 65",
         "syscall",
         "test eax, eax", "jz 8f",
-        "7:", "mov r12d, 1", "8:"
+        "7:", "mov r12d, 1", "8:";
+    aarch64
+        "ldr x0, [x20, #8]", "add x1, x20, #24", "mov x2, 1", "mov x8, 193",
+        "svc 0",
+        "ldr x9, [x20, #32]", "ldar w9, [x9]", "orr w9, w9, w0", "cbnz w9, 7f",
+        "ldr x0, [x20]", "add x1, x20, #16", "mov x2, 1", "mov x8, 193",
+        "svc 0",
+        "cbz w0, 8f",
+        "7:", "mov x19, 1", "8:"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(give_and_take);

@@ -17,6 +17,11 @@ timed_loop! {
         "mov eax, 24",
         "syscall",
         "mov rcx, [r13]", "cmp dword ptr [rcx], 1", "je 8f", "mov r12d, 1",
+        "8:";
+    aarch64
+        "mov x8, 124",
+        "svc 0",
+        "ldr x9, [x20]", "ldar w9, [x9]", "cmp w9, 1", "b.eq 8f", "mov x19, 1",
         "8:"
 }
 
