@@ -214,6 +214,21 @@ pub struct PaddedWord(pub AtomicU64);
 /// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
 pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 
+/// Returns the addresses of two symbols that the program's own assembly defines.
+#[macro_export]
+macro_rules! addresses {
+    ($begin:expr, $end:expr) => {{
+        unsafe extern "C" {
+            #[link_name = $begin]
+            static BEGIN: u8;
+            #[link_name = $end]
+            static END: u8;
+        }
+        // Takes the addresses only; nothing is read.
+        ((&raw const BEGIN) as usize, (&raw const END) as usize)
+    }};
+}
+
 /// Returns the bytes between two symbols that the program's own assembly defines in read-only data.
 #[macro_export]
 macro_rules! bytes_between {

@@ -104,22 +104,25 @@ macro_rules! timed_loop {
     };
 }
 
-/// Stands for a function in instructions of x86-64 that is called only where its loop is, which is not here: it ends the process.
+/// Writes a function of instructions as on x86-64, from what stands after `aarch64`. Without that it is called only where its loop
+/// is, which is not here: it ends the process.
 #[macro_export]
 macro_rules! code {
+    (
+        $(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($x86:tt)* }
+        aarch64 { $($body:tt)* }
+    ) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        $visible unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+            core::arch::naked_asm!($($body)*)
+        }
+    };
     ($(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($body:tt)* }) => {
         $(#[$doc])*
         $visible unsafe extern "C" fn $name($(_: $type),*) $(-> $result)? {
             std::process::abort()
         }
-    };
-}
-
-/// Such code has no addresses here.
-#[macro_export]
-macro_rules! addresses {
-    ($begin:expr, $end:expr) => {
-        (0, 0)
     };
 }
 

@@ -104,31 +104,19 @@ macro_rules! call_argument {
 }
 
 /// Writes a function of instructions: `code! { /// doc … name(argument: type, …) -> type { "instruction", … } }`. It is unsafe, in the C
-/// calling convention.
+/// calling convention. After `aarch64` may stand a block of arm64's instructions.
 #[macro_export]
 macro_rules! code {
-    ($(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($body:tt)* }) => {
+    (
+        $(#[$doc:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? { $($body:tt)* }
+        $(aarch64 { $($other:tt)* })?
+    ) => {
         $(#[$doc])*
         #[unsafe(naked)]
         $visible unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
             core::arch::naked_asm!($($body)*)
         }
     };
-}
-
-/// Returns the addresses of two symbols that the program's own assembly defines.
-#[macro_export]
-macro_rules! addresses {
-    ($begin:expr, $end:expr) => {{
-        unsafe extern "C" {
-            #[link_name = $begin]
-            static BEGIN: u8;
-            #[link_name = $end]
-            static END: u8;
-        }
-        // Takes the addresses only; nothing is read.
-        ((&raw const BEGIN) as usize, (&raw const END) as usize)
-    }};
 }
 
 /// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`

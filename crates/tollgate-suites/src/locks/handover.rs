@@ -19,7 +19,18 @@ timed_loop! {
         "cmp qword ptr [r13 + 48], 0", "jne 7f", "pause", "jmp 4b",
         "7:", "mov eax, 24", "syscall", "jmp 4b",
         "5:", "shr rbx, 32", "mov [r14], ebx",
-        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 40]"
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 40]";
+    aarch64
+        "ldr x21, [x20, #16]", "ldr x22, [x20, #24]", "ldr x23, [x20, #48]", "mov x8, 124",
+        "3:", "ldar w9, [x21]", "cmp w9, w22", "b.eq 4f",
+        "cbnz x23, 6f", "isb", "b 3b",
+        "6:", "svc 0", "b 3b",
+        "4:", "ldr x0, [x20]", "ldr x1, [x20, #8]", "ldr x9, [x20, #32]", "blr x9",
+        "cbz w0, 5f",
+        "cbnz x23, 7f", "isb", "b 4b",
+        "7:", "mov x8, 124", "svc 0", "b 4b",
+        "5:", "lsr x22, x22, 32", "stlr w22, [x21]",
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "ldr x9, [x20, #40]", "blr x9"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

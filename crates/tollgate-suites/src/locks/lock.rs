@@ -63,6 +63,9 @@ impl Lock {
 
     /// Like [`Lock::new`] without the safety check, to demonstrate unsafe locks.
     pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self> {
+        if method == Method::Xchg {
+            checks::atomics()?;
+        }
         if members > MEMBERS {
             return Err(fail!("a lock is for {MEMBERS} threads, not {members}"));
         }
