@@ -10,7 +10,7 @@ use crate::testing::{Directory, pinned, ready};
 
 /// Compiles the loops in C. Prints the reason and returns `None` if that is not possible.
 fn compiled() -> Option<Directory> {
-    if !is_x86_feature_detected!("avx2") {
+    if !tollgate_arch::features::has_avx2() {
         eprintln!("skipped: the processor or the kernel has no AVX2");
         return None;
     }
