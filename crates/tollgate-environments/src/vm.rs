@@ -49,6 +49,7 @@ use std::time::SystemTime;
 
 use tollgate_engine::aspect::Phase;
 use tollgate_engine::session::{InstructionLog, Mark, Outside};
+use tollgate_engine::versus::Order;
 use tollgate_engine::versus::counted::{self, Rounds};
 use tollgate_model::Fact;
 
@@ -291,7 +292,13 @@ impl Ready for Guest {
                 self.machine.cpus
             ));
         }
-        let tree = Tree::read(wanted, since)?;
+        let mut tree = Tree::read(wanted, since)?;
+        rounds
+            .0
+            .iter()
+            .flatten()
+            .filter_map(Order::directory)
+            .for_each(|directory| tree.forget_times(directory));
         self.machine.hold(tree.bytes())?;
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let orders = serde_json::to_vec(rounds).map_err(|error| fault(error.into()))?;

@@ -75,9 +75,7 @@ fn each_boot_counts_the_same_to_the_instruction() {
 
 /// The counts of a command in a guest, by case, in order. `more` are words of the command line.
 fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
-    // Outside of the directory in which the command is executed, whose times are in the image.
-    let kept = common::public_directory();
-    let kept = kept.path().join("counted");
+    let kept = home.path().join("counted");
     let path = kept.to_str().expect("a path");
     home.output([&["versus", "--quiet", "--out", path], more].concat());
     let files = common::entries(&kept);
@@ -112,7 +110,7 @@ impl Drop for Busy {
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
-fn a_command_has_the_same_counts_at_each_boot_also_beside_a_busy_loop() {
+fn a_command_has_the_same_counts_in_two_calls_also_beside_a_busy_loop_and_a_new_file() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
@@ -121,6 +119,8 @@ fn a_command_has_the_same_counts_at_each_boot_also_beside_a_busy_loop() {
     let one = counted(&home, &words);
     let other = {
         let _busy = Busy::begin();
+        // The shell looks at its working directory.
+        std::fs::write(home.path().join("written between them"), "text").expect("a file");
         counted(&home, &words)
     };
     for (case, samples) in &one {

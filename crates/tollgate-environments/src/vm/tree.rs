@@ -47,8 +47,8 @@ struct Entry {
     to: Option<PathBuf>,
     /// Whether its contents are copied.
     has_content: bool,
-    /// Whether it was asked for, and is not only an ancestor: the times of a directory such as /tmp differ each time.
-    is_named: bool,
+    /// Whether its times are copied. Those of a directory on the way, such as /tmp, differ each time.
+    has_times: bool,
 }
 
 impl Tree {
@@ -137,18 +137,26 @@ impl Tree {
                 place.display()
             ));
         }
-        let new = Entry { about, to, has_content: false, is_named: true };
-        self.entries.entry(place.to_owned()).or_insert(new).is_named = true;
+        let new = Entry { about, to, has_content: false, has_times: true };
+        self.entries.entry(place.to_owned()).or_insert(new).has_times = true;
         Ok(())
     }
 
     fn on_the_way(&mut self, place: &Path, about: Metadata) -> Result<(), EnvironmentError> {
-        let is_named = self.entries.get(place).is_some_and(|entry| entry.is_named);
+        let has_times = self.entries.get(place).is_some_and(|entry| entry.has_times);
         self.insert(place, about, None)?;
         if let Some(entry) = self.entries.get_mut(place) {
-            entry.is_named = is_named;
+            entry.has_times = has_times;
         }
         Ok(())
+    }
+
+    /// Omits the times of a directory without links in its path, whatever asked for it. A shell looks at the working directory,
+    /// in which files are made between two calls.
+    pub fn forget_times(&mut self, place: &Path) {
+        if let Some(entry) = self.entries.get_mut(place) {
+            entry.has_times = false;
+        }
     }
 
     /// Adds the wanted contents of a directory, whose path has no links.
@@ -240,7 +248,7 @@ impl Tree {
     fn list(&self) -> Vec<u8> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let mut list = Vec::new();
-        for (path, Entry { about, to, has_content, is_named }) in &self.entries {
+        for (path, Entry { about, to, has_content, has_times }) in &self.entries {
             let kind = match (to, about.is_dir(), has_content) {
                 (Some(_), ..) => layout::A_LINK,
                 (_, true, _) => layout::A_DIRECTORY,
@@ -250,8 +258,9 @@ impl Tree {
             // The guest's only user is root, who must own what the user owns here: git and ssh require that.
             let user = if about.uid() == own.0 { 0 } else { about.uid() };
             let group = if about.gid() == own.1 { 0 } else { about.gid() };
-            let (mode, size) = (about.mode() & 0o7777, about.len());
-            let times = is_named.then(|| (about.mtime(), about.mtime_nsec()));
+            // Making entries may make a directory larger, and the guest's file system has sizes of its own.
+            let (mode, size) = (about.mode() & 0o7777, if about.is_dir() { 0 } else { about.len() });
+            let times = has_times.then(|| (about.mtime(), about.mtime_nsec()));
             let (seconds, nanoseconds) = times.unwrap_or_default();
             let numbers = format!("{kind} {mode} {user} {group} {seconds} {nanoseconds} {size} ");
             let to = to.as_deref().unwrap_or(Path::new("")).as_os_str();
@@ -325,10 +334,42 @@ mod tests {
         assert!(tree.entries[&root].about.is_dir());
         assert_eq!(has(&tree, &root.join("nothing")), None);
         // The times of entries that were not asked for do not change the image.
-        assert!(!tree.entries[&root].is_named && tree.entries[&root.join("real")].is_named);
+        assert!(!tree.entries[&root].has_times && tree.entries[&root.join("real")].has_times);
         assert_eq!(tree.bytes(), 4);
         let list = tree.list();
         assert_eq!(list.iter().filter(|byte| **byte == 0).count(), 2 * tree.entries.len());
+    }
+
+    #[test]
+    fn a_file_made_beside_what_is_wanted_leaves_the_image_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let (way, own) = (root.join("way"), root.join("own"));
+        [&way, &own].iter().for_each(|path| fs::create_dir(path).unwrap());
+        fs::write(way.join("read"), "text").unwrap();
+        let wanted = [wanted(&way.join("read"), What::Content), wanted(&own, What::Presence)];
+        let image = || {
+            let mut tree = Tree::read(&wanted, SystemTime::now() + LATER).unwrap();
+            tree.forget_times(&own);
+            let mut made = Initramfs::new().unwrap();
+            tree.write(&mut made).unwrap();
+            let mut bytes = Vec::new();
+            made.finish().unwrap().read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        let before = image();
+        for number in 0..100 {
+            [&root, &way, &own].iter().for_each(|path| fs::write(path.join(number.to_string()), "").unwrap());
+        }
+        let of_one = rustix::fs::Timespec { tv_sec: 1, tv_nsec: 0 };
+        let times = rustix::fs::Timestamps { last_access: of_one, last_modification: of_one };
+        let set = |path: &Path| {
+            rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::empty()).unwrap();
+        };
+        [&root, &way, &own].iter().for_each(|path| set(path));
+        assert!(image() == before, "a time of a directory is in the image");
+        set(&way.join("read"));
+        assert!(image() != before, "the times of a file are not");
     }
 
     #[test]

@@ -537,8 +537,7 @@ fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
     if let Output::File(path) = &order.output {
         all.extend(path.parent().map(|parent| (parent.to_owned(), What::Presence)));
     }
-    let directory = order.variables.iter().find(|(name, _)| name == "PWD");
-    all.extend(directory.map(|(_, path)| (PathBuf::from(path), What::Presence)));
+    all.extend(order.directory().map(|directory| (directory.to_owned(), What::Presence)));
     all
 }
 

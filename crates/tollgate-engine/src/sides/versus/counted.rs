@@ -137,12 +137,9 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(order: &'a Order, said: &File) -> Result<Self, String> {
-        let value = |wanted: &str| {
-            let found = order.variables.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, value)| value.as_str())
-        };
         let name = order.words.first().ok_or("it has no word")?;
-        let program = find(name, value("PATH").unwrap_or_default())?;
+        let search = order.variables.iter().find(|(name, _)| name == "PATH");
+        let program = find(name, search.map_or("", |(_, search)| search))?;
         let system = |error: io::Error| plainly(&error);
         let said = || said.try_clone().map_err(system);
         let open = |path: &Path| {
@@ -167,7 +164,7 @@ impl<'a> Prepared<'a> {
                 .iter()
                 .map(|(name, value)| text(&format!("{name}={value}")))
                 .collect::<Result<_, _>>()?,
-            directory: value("PWD").map(Path::new),
+            directory: order.directory(),
             streams: [input, output, said()?],
             shared: Shared::new().map_err(system)?,
             clock,

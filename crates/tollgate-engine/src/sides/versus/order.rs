@@ -1,6 +1,6 @@
 //! One execution of a command: how to execute it, and its result.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,12 @@ pub struct Order {
 }
 
 impl Order {
+    /// The working directory, if it has only its own variables.
+    pub fn directory(&self) -> Option<&Path> {
+        let (_, directory) = self.variables.iter().find(|(name, _)| self.is_alone && name == "PWD")?;
+        Some(Path::new(directory))
+    }
+
     /// Returns the end of a command that has written more than it may.
     pub fn full(&self) -> Option<End> {
         let (Output::File(path), Some(most)) = (&self.output, self.most_output) else { return None };
