@@ -151,11 +151,13 @@ impl Tree {
         Ok(())
     }
 
-    /// Omits the times of a directory without links in its path, whatever asked for it. A shell looks at the working directory,
-    /// in which files are made between two calls.
+    /// Omits the times of a directory without links in its path and of those above it, whatever asked for them. Shells and git look
+    /// at the working directory and these, in which files are made between two calls.
     pub fn forget_times(&mut self, place: &Path) {
-        if let Some(entry) = self.entries.get_mut(place) {
-            entry.has_times = false;
+        for place in place.ancestors() {
+            if let Some(entry) = self.entries.get_mut(place) {
+                entry.has_times = false;
+            }
         }
     }
 
@@ -260,6 +262,9 @@ impl Tree {
             let group = if about.gid() == own.1 { 0 } else { about.gid() };
             // Making entries may make a directory larger, and the guest's file system has sizes of its own.
             let (mode, size) = (about.mode() & 0o7777, if about.is_dir() { 0 } else { about.len() });
+            // The command itself made an entry in a directory that is younger, as `git status` makes its lock.
+            let is_changed = |since: SystemTime| about.modified().is_ok_and(|changed| changed >= since);
+            let has_times = *has_times && !(about.is_dir() && self.since.is_some_and(is_changed));
             let times = has_times.then(|| (about.mtime(), about.mtime_nsec()));
             let (seconds, nanoseconds) = times.unwrap_or_default();
             let numbers = format!("{kind} {mode} {user} {group} {seconds} {nanoseconds} {size} ");
@@ -347,9 +352,10 @@ mod tests {
         let (way, own) = (root.join("way"), root.join("own"));
         [&way, &own].iter().for_each(|path| fs::create_dir(path).unwrap());
         fs::write(way.join("read"), "text").unwrap();
-        let wanted = [wanted(&way.join("read"), What::Content), wanted(&own, What::Presence)];
-        let image = || {
-            let mut tree = Tree::read(&wanted, SystemTime::now() + LATER).unwrap();
+        let named = [(&own, What::Presence), (&root, What::Presence), (&way.join("read"), What::Content)];
+        let wanted = named.map(|(path, what)| wanted(path, what));
+        let image = |wanted: &[Wanted], since: SystemTime| {
+            let mut tree = Tree::read(wanted, since).unwrap();
             tree.forget_times(&own);
             let mut made = Initramfs::new().unwrap();
             tree.write(&mut made).unwrap();
@@ -357,19 +363,27 @@ mod tests {
             made.finish().unwrap().read_to_end(&mut bytes).unwrap();
             bytes
         };
-        let before = image();
+        let later = SystemTime::now() + LATER;
+        let before = image(&wanted, later);
         for number in 0..100 {
             [&root, &way, &own].iter().for_each(|path| fs::write(path.join(number.to_string()), "").unwrap());
         }
-        let of_one = rustix::fs::Timespec { tv_sec: 1, tv_nsec: 0 };
-        let times = rustix::fs::Timestamps { last_access: of_one, last_modification: of_one };
-        let set = |path: &Path| {
+        let set = |path: &Path, tv_sec: i64| {
+            let time = rustix::fs::Timespec { tv_sec, tv_nsec: 0 };
+            let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
             rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::empty()).unwrap();
         };
-        [&root, &way, &own].iter().for_each(|path| set(path));
-        assert!(image() == before, "a time of a directory is in the image");
-        set(&way.join("read"));
-        assert!(image() != before, "the times of a file are not");
+        [&root, &way, &own].iter().for_each(|path| set(path, 1));
+        assert!(image(&wanted, later) == before, "a time of a directory is in the image");
+        set(&way.join("read"), 1);
+        assert!(image(&wanted, later) != before, "the times of a file are not");
+        // A directory that the command looks at has its times, unless the command itself changed it.
+        let looked = [super::tests::wanted(&way, What::Presence)];
+        let images = [(5, 9), (6, 9), (7, 6), (8, 6)].map(|(changed, since)| {
+            set(&way, changed);
+            image(&looked, SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(since))
+        });
+        assert!(images[0] != images[1] && images[2] == images[3], "{:?}", images.map(|image| image.len()));
     }
 
     #[test]
