@@ -7,6 +7,7 @@
 
 mod axis;
 mod curves;
+mod flames;
 mod heat;
 mod picture;
 mod policy;
@@ -18,6 +19,7 @@ use tollgate_output::markup::escaped_between_tags;
 
 pub(crate) use axis::{Axis, Tick};
 pub(crate) use curves::{Curve, Curves, Plateau, Point};
+pub use flames::{Flames, flames};
 pub(crate) use heat::{Cell as HeatCell, Heat};
 pub(crate) use picture::picture;
 pub(crate) use rows::{Mark, PictureRow, Rows};

@@ -336,7 +336,8 @@ pub struct ExplainArgs {
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,
-    /// Write the kernel stacks of one execution of the command to this file, folded for flame graphs
+    /// Write the kernel stacks of one execution of the command to this file, folded for flame graphs, or
+    /// as a flame graph if its name ends in .svg
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "environment")]
     pub stacks: Option<PathBuf>,
 }

@@ -118,6 +118,11 @@ pub fn print_markdown(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), F
     out::print_raw(markdown(runs, spread, asked).as_bytes())
 }
 
+/// Whether a file is a picture by its name.
+pub fn is_picture(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
+}
+
 /// Fails if nothing of the runs can be drawn.
 pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Failure> {
     let picture = picture_of(runs, spread, asked).ok_or_else(|| {

@@ -8,6 +8,7 @@ mod keys;
 mod log;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -21,13 +22,14 @@ use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::output::{TracedCommand, calibration, command_of, grouped, screen, timeline};
 use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
 use tollgate_view::facts;
+use tollgate_view::page::{Flames, flames};
 use tollgate_view::show::text::whereabouts;
 
 use crate::args::Format;
 use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
-use crate::{out, say};
+use crate::{out, say, show};
 
 impl TraceArgs {
     /// Does not return once the command was started: the process ends as the command did, even after other errors.
@@ -184,7 +186,7 @@ impl Report<'_> {
         if let Some(file) = &self.args.stacks
             && traced.backend == Backend::Bpf
         {
-            write_stacks(file, &stacks);
+            write_stacks(file, &self.args.command.join(OsStr::new(" ")).to_string_lossy(), &stacks);
         }
         if !self.args.blocked {
             traced.blocked.clear();
@@ -292,17 +294,22 @@ impl Report<'_> {
     }
 }
 
-/// Writes stacks for flame graphs: frames, a space, and whole microseconds; the remainder of rounding goes to the next one, so
-/// that the sum is that of all.
-fn write_stacks(file: &Path, stacks: &[(String, u64)]) {
-    let (mut text, mut rest) = (String::new(), 0);
-    for (frames, ns) in stacks {
+/// Writes stacks for flame graphs, or as one: frames, a space, and whole microseconds; the remainder of rounding goes to the next
+/// one, so that the sum is that of all.
+fn write_stacks(file: &Path, command: &str, stacks: &[(String, u64)]) {
+    let mut rest = 0;
+    let in_us = stacks.iter().filter_map(|(frames, ns)| {
         let ns = ns.saturating_add(rest);
         rest = ns % 1000;
-        if ns >= 1000 {
-            text.push_str(&format!("{frames} {}\n", ns / 1000));
-        }
-    }
+        (ns >= 1000).then(|| (frames.clone(), ns / 1000))
+    });
+    let stacks: Vec<(String, u64)> = in_us.collect();
+    let text: String = if show::is_picture(file) {
+        let name = if command.is_empty() { "sleeping threads" } else { command };
+        flames(&[Flames { name, stacks: &stacks }], "µs of sleep")
+    } else {
+        stacks.iter().map(|(frames, us)| format!("{frames} {us}\n")).collect()
+    };
     let written = writing::write_soon(file, Existing::Replace, |file| file.write_all(text.as_bytes()));
     if let Err(error) = written {
         let (file, why) = (file.display(), plainly(&error));

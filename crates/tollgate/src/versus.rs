@@ -43,7 +43,7 @@ use crate::failure::{Failure, plainly};
 use crate::run::sides::named;
 use crate::{compare, document, out, say, show};
 use counts::Counts;
-use executed::Executed;
+use executed::{Executed, Stacks};
 use given::Commands;
 use progress::Shown;
 use revisions::{Revisions, Side, equal};
@@ -119,7 +119,7 @@ struct Measured {
     runs: Vec<Run>,
     interrupted: Option<i32>,
     functions: Vec<Vec<FunctionCount>>,
-    stacks: Vec<(String, u64)>,
+    stacks: Vec<Stacks>,
     /// The builds stay as long as this.
     revisions: Option<Revisions>,
 }
@@ -344,7 +344,7 @@ fn finish(
     runs: &[Run],
     counts: &Counts,
     functions: &[Vec<FunctionCount>],
-    stacks: &[(String, u64)],
+    stacks: &[Stacks],
 ) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;
@@ -409,13 +409,13 @@ fn beside(session: &Session, counts: &Counts, all: bool) -> String {
     })
 }
 
-fn export(args: &VersusArgs, session: &Session, stacks: &[(String, u64)]) -> Result<(), Failure> {
+fn export(args: &VersusArgs, session: &Session, stacks: &[Stacks]) -> Result<(), Failure> {
     for (option, file) in exports(args) {
         let written = match option {
             "--export-json" => hyperfine::json(session)
                 .map_err(|error| Failure::input(format!("{option} {}: {error}", file.display())))?,
             "--export-csv" => hyperfine::csv(session),
-            "--stacks" => stacks.iter().map(|(frames, number)| format!("{frames} {number}\n")).collect(),
+            "--stacks" => executed::text_of(stacks, file),
             _ => hyperfine::markdown(session, args.result.time_unit.map(Into::into)),
         };
         if file == Path::new(STANDARD_OUTPUT) {

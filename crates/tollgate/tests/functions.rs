@@ -73,8 +73,25 @@ fn two_builds_differ_by_a_function_of_the_program() {
     let (Some(old), Some(new)) = (build("old", "-DMORE=0"), build("new", "-DMORE=200")) else {
         return println!("skipped: there is no C compiler");
     };
-    let words = ["versus", "--in", "vm:exact", "-N", "--by", "function", "--runs", "1", "--format", "json"];
+    let words = [
+        "versus",
+        "--in",
+        "vm:exact",
+        "-N",
+        "--by",
+        "function",
+        "--runs",
+        "1",
+        "--format",
+        "json",
+        "--stacks",
+        "graphs.svg",
+    ];
     let document = home.json([&words[..], &[&old, &new]].concat());
+    let graphs = std::fs::read_to_string(home.path().join("graphs.svg")).expect("a picture");
+    let [one, other] =
+        [("A", &old), ("B", &new)].map(|(letter, of)| format!(">{letter}  {of} in vm:exact</text>"));
+    assert!(graphs.starts_with("<svg ") && graphs.contains(&one) && graphs.contains(&other), "{graphs}");
     let instructions = |command: usize, function: &str| {
         let functions = document["commands"][command]["functions"].as_array().expect("functions");
         let of = functions.iter().find(|one| one["file"] == "program" && one["function"] == function);
@@ -86,6 +103,8 @@ fn two_builds_differ_by_a_function_of_the_program() {
     let more = instructions(1, "longer") - instructions(0, "longer");
     assert!(more % 200 == 0 && (600..=1600).contains(&more), "{more}");
     assert_eq!(instructions(0, "equal"), instructions(1, "equal"));
+    // In the second graph the program's own instructions are as many more.
+    assert!(graphs.contains(&format!("(+{more}) of its own</title>")), "{more}: {graphs}");
     let counts =
         |command: usize| document["commands"][command]["counted"]["user_instructions"]["median"].as_f64();
     assert_eq!(counts(1).zip(counts(0)).map(|(new, old)| new - old), Some(more as f64), "{document}");

@@ -13,7 +13,7 @@ use super::svg::{short, signs};
 use super::{Curves, Drawing, Figure, Key, PictureRow, Rows, class_of, key_of};
 
 const WIDTH: f64 = 640.0;
-const MARGIN: f64 = 10.0;
+pub(super) const MARGIN: f64 = 10.0;
 const LEFT: f64 = 216.0;
 const RIGHT: f64 = 496.0;
 const CURVES: [f64; 2] = [64.0, 614.0];
@@ -148,16 +148,8 @@ impl Picture {
     }
 
     fn finish(self, figure: &Figure) -> String {
-        let (width, height) = (short(WIDTH, 0), short(self.y, 0));
-        let [title, description] =
-            [&figure.title, &figure.description].map(|text| escaped_between_tags(text.as_str()));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-             aria-labelledby=\"t d\"><title id=\"t\">{title}</title><desc id=\"d\">{description}</desc>\n\
-             <style>{DRAWING}{STYLE}</style>\n<defs>{}</defs>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--bg)\"/>\n{}</svg>\n",
-            signs(),
-            self.body
-        )
+        let about = [&figure.title, &figure.description].map(|text| text.as_str());
+        alone([WIDTH, self.y], about, "", &signs(), &self.body)
     }
 
     fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
@@ -183,6 +175,18 @@ impl Picture {
     }
 }
 
+/// A picture of this width and height with its title and description, and `style` and `definitions` of its own.
+pub(super) fn alone(size: [f64; 2], about: [&str; 2], style: &str, definitions: &str, body: &str) -> String {
+    let [width, height] = size.map(|pixels| short(pixels, 0));
+    let [title, description] = about.map(escaped_between_tags);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-labelledby=\"t d\"><title id=\"t\">{title}</title><desc id=\"d\">{description}</desc>\n\
+         <style>{DRAWING}{STYLE}{style}</style>\n<defs>{definitions}</defs>\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--bg)\"/>\n{body}</svg>\n"
+    )
+}
+
 fn height(row: &PictureRow) -> f64 {
     ROW + STEP * row.marks.len().saturating_sub(1) as f64
 }
@@ -191,7 +195,8 @@ fn across(share: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * share
 }
 
-fn cut(text: &str, most: usize) -> String {
+/// Cuts text to a number of characters.
+pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),

@@ -68,7 +68,7 @@ pub struct TraceArgs {
     #[arg(long, conflicts_with = "from")]
     pub blocked: bool,
     /// Write the stacks of sleeping threads to this file, folded for flame graphs, with the microseconds that
-    /// they slept
+    /// they slept; as a flame graph if its name ends in .svg
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
     pub stacks: Option<PathBuf>,
     /// Write single calls to this file as Chrome trace JSON, for a timeline viewer

@@ -293,7 +293,8 @@ pub struct ResultArgs {
     #[arg(long)]
     pub counts: bool,
     /// With guests that count instructions: write the kernel stacks of one execution to this file, folded for
-    /// flame graphs, with the instructions in each
+    /// flame graphs, with the instructions in each; as flame graphs if its name ends in .svg, those of other
+    /// commands compared with the first
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "bench")]
     pub stacks: Option<PathBuf>,
     /// How to print the result

@@ -31,7 +31,7 @@ use tollgate_suites::command::Here;
 use tollgate_trace::{UserCode, UserFunction};
 use tollgate_view::facts;
 
-use super::executed::{Executed, failed};
+use super::executed::{Executed, Stacks, failed};
 use crate::args::versus::{By, VersusArgs};
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{named, parse, reason};
@@ -103,11 +103,8 @@ pub fn execute(
             go_on()?;
             let counted = work.count(given, brought, name)?;
             functions.extend((args.result.by == Some(By::Function)).then_some(counted.functions));
-            // A frame has no `;`.
-            let root = format!("{} in {}", given.name, named(name).0).replace(';', ",");
-            stacks.extend(
-                counted.stacks.into_iter().map(|(frames, number)| (format!("{root};{frames}"), number)),
-            );
+            let of = format!("{} in {}", given.name, named(name).0);
+            stacks.extend(args.result.stacks.is_some().then_some(Stacks { of, folded: counted.stacks }));
             *facts = counted.facts;
             work.done += 1;
             found.push(counted.found);
