@@ -33,7 +33,7 @@ use tollgate_model::{Fact, Facts};
 
 use crate::cases::run::Findings;
 
-pub use count::{Counted, Counting, Inside, UNASKED, count_in};
+pub use count::{Counted, Counting, Inside, UNASKED, count_in, watch};
 pub use execute::{Work, execute_in};
 pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};

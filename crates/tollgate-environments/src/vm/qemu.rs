@@ -25,6 +25,9 @@ const TRANSLATED: &str = "Skylake-Client,check=off,-rdrand,-rdseed";
 /// Kernel arguments if instructions are counted: kernel and processes have fixed addresses, and random numbers come only from
 /// the seed of `/init` (Documentation/admin-guide/kernel-parameters.txt).
 const SAME_AT_EACH_BOOT: &str = " nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off";
+/// Kernel argument if instructions are counted by the machine type pc: the PIT ticks, as often as the local APIC's timer would. The
+/// kernel calibrates that by 100 ms of PAUSE, each of which leaves the translator's code: that takes as long as a third of the boot.
+const WITHOUT_CALIBRATION: &str = " noapictimer";
 
 #[derive(Debug, Clone)]
 pub(super) struct Qemu {
@@ -258,6 +261,10 @@ impl Machine {
             }
             _ => SAME_AT_EACH_BOOT,
         };
+        let sooner = match self.vmm {
+            Vmm::Qemu if self.is_counting() => WITHOUT_CALIBRATION,
+            _ => "",
+        };
         // The kernel's setup code prints a word to an early console if `debug` is set (arch/x86/boot/main.c), and a later
         // `quiet` silences the kernel again.
         let timed = if self.is_timed {
@@ -267,7 +274,7 @@ impl Machine {
         };
         let rate = self.tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")).unwrap_or_default();
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
-        format!("{timed}{own}{translated}{counting}{rate}{append}")
+        format!("{timed}{own}{translated}{counting}{sooner}{rate}{append}")
     }
 }
 
@@ -300,6 +307,7 @@ mod tests {
         assert!(arguments.contains("-rdrand,-rdseed") && arguments.contains("pc,hpet=off"), "{arguments}");
         let line = counting.command_line();
         assert!(line.contains("tsc=reliable no_timer_check nokaslr norandmaps"), "{line}");
+        assert!(line.contains(WITHOUT_CALIBRATION), "{line}");
         assert!(line.ends_with(" mitigations=off"), "{line}");
         let moved = machine("vm:exact,append=kaslr", Accel::Tcg).command_line();
         assert!(
@@ -311,7 +319,7 @@ mod tests {
             timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount")
         );
         let line = timed.command_line();
-        assert!(!line.contains(SAME_AT_EACH_BOOT), "{line}");
+        assert!(!line.contains(SAME_AT_EACH_BOOT) && !line.contains(WITHOUT_CALIBRATION), "{line}");
         assert!(line.find(" debug ") < line.find(" quiet ") && line.contains(MARKS), "{line}");
         let kvm = machine("vm:cpus=3", Accel::Kvm);
         let arguments = kvm.arguments().join(" ");

@@ -4,14 +4,16 @@
 //! It is first executed and traced on this machine, with the variables that it has in the guest, and the files that it opens are
 //! copied into the guest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_engine::benches::counted::STATISTIC;
 use tollgate_engine::benches::{Bench, Builds};
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Counted, Counting, FunctionCount, Inside, Side, count_in, is_kernel};
+use tollgate_engine::session::{
+    Counted, Counting, FunctionCount, Inside, InstructionLog, Link, Side, count_in, is_kernel, watch,
+};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::rounds::{judged, succeeded};
 use tollgate_engine::versus::tally::tally;
@@ -26,6 +28,7 @@ use tollgate_model::measurement::Outcome;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
 use tollgate_model::{Fact, Facts, Part, RunId};
+use tollgate_os::affinity;
 use tollgate_store::destination::new_id;
 use tollgate_suites::command::Here;
 use tollgate_trace::{UserCode, UserFunction};
@@ -45,6 +48,8 @@ const IN_NO_FILE: &str = "[no file]";
 /// Seconds of this machine in which the guest's clock advances by one, plus the time of a start: for commands that never end.
 const SLOWER: u32 = 10;
 const START: Duration = Duration::from_secs(60);
+/// Guests at the same time; each has 512 MiB or more.
+const MOST_AT_ONCE: usize = 4;
 
 /// Whether the environments count instructions.
 ///
@@ -96,20 +101,33 @@ pub fn execute(
     let mut work = Work::begin(args, plan.accepts.clone(), watch)?;
     let trace = |given| work.trace(std::slice::from_ref(given));
     let traced = plan.commands.iter().map(trace).collect::<Result<Vec<_>, _>>()?;
-    let (mut functions, mut stacks) = (Vec::new(), Vec::new());
-    let (mut found, mut facts) = (Vec::new(), vec![Facts::new(); args.environments.len()]);
+    let mut boots = Vec::new();
     for (given, brought) in plan.commands.iter().zip(&traced) {
-        for (name, facts) in args.environments.iter().zip(&mut facts) {
-            go_on()?;
-            let counted = work.count(given, brought, name)?;
-            functions.extend((args.result.by == Some(By::Function)).then_some(counted.functions));
-            let of = format!("{} in {}", given.name, named(name).0);
-            stacks.extend(args.result.stacks.is_some().then_some(Stacks { of, folded: counted.stacks }));
-            *facts = counted.facts;
-            work.done += 1;
-            found.push(counted.found);
-        }
+        let there = in_guest(given, args.length.timeout)?;
+        let (rounds, commands) = (work.rounds(&there), vec![there]);
+        boots.extend(args.environments.iter().map(|place| Boot {
+            of: given.name.clone(),
+            place,
+            commands: commands.clone(),
+            rounds: rounds.clone(),
+            brought,
+            why_not_watched: None,
+            is_traced: !args.conditions.no_trace,
+        }));
     }
+    let (mut functions, mut stacks) = (Vec::new(), Vec::new());
+    let (mut found, mut facts) = (Vec::new(), Vec::new());
+    work.count(&boots, &mut |work, boot, booted| {
+        let counted = work.found(boot, booted)?;
+        functions.extend((args.result.by == Some(By::Function)).then_some(counted.functions));
+        let of = format!("{} in {}", boot.of, named(boot.place).0);
+        stacks.extend(args.result.stacks.is_some().then_some(Stacks { of, folded: counted.stacks }));
+        facts.push(counted.facts);
+        found.push(counted.found);
+        Ok(())
+    })?;
+    // Those of a place are those of its last boot.
+    let facts = facts.split_off(facts.len().saturating_sub(args.environments.len()));
     let rounds = found.iter().map(number).min().unwrap_or_default();
     Ok(Executed { stacks, ..executed(args, began, found, facts, rounds, functions)? })
 }
@@ -129,21 +147,27 @@ pub fn benches(
     let commands: Vec<Vec<Given>> = commands.collect::<Result<_, _>>().map_err(failed)?;
     let brought = commands.iter().map(|commands| work.trace(commands)).collect::<Result<Vec<_>, _>>()?;
     let rounds = args.length.runs.unwrap_or(builds.harness().counted_rounds());
-    let (mut all, mut of_place) = (Vec::new(), Facts::new());
+    let mut boots = Vec::new();
     for ((build, commands), brought) in builds.all().iter().zip(&commands).zip(&brought) {
-        go_on()?;
         let commands: Vec<Given> =
             commands.iter().map(|given| in_guest(given, args.length.timeout)).collect::<Result<_, _>>()?;
         let round: Vec<Order> = commands.iter().map(|given| given.order.clone()).collect();
-        let rounds = vec![round; rounds as usize + 1];
-        let name = format!("the benches of {}", build.name);
-        let why_not_watched = builds.harness().why_not_split();
-        let counting = Counting { why_not_watched, is_traced: false, ..work.counting(&name, &commands) };
-        let booted = work.boot(&counting, brought, &args.environments[0], &(rounds, u64::MAX))?;
+        boots.push(Boot {
+            of: format!("the benches of {}", build.name),
+            place: &args.environments[0],
+            commands,
+            rounds: (vec![round; rounds as usize + 1], u64::MAX),
+            brought,
+            why_not_watched: builds.harness().why_not_split(),
+            is_traced: false,
+        });
+    }
+    let (mut all, mut of_place) = (Vec::new(), Facts::new());
+    work.count(&boots, &mut |_, _, booted| {
         of_place = booted.facts;
         all.push(booted.counted);
-        work.done += 1;
-    }
+        Ok(())
+    })?;
     let found = builds.found(&numbered, args.length.timeout, &all);
     let mut executed = executed(args, began, found, vec![of_place], rounds as usize, Vec::new())?;
     let statistic = Fact::known(STATISTIC, builds.harness().name());
@@ -219,6 +243,30 @@ impl Brought {
         }
         UserCode::of(program.map(PathBuf::as_path), &files, page_number)
     }
+}
+
+/// A boot of a guest, which executes commands before anything is asked.
+struct Boot<'b> {
+    /// Their name in messages.
+    of: String,
+    /// The guest, as the user named it.
+    place: &'b str,
+    commands: Vec<Given>,
+    rounds: Rounds,
+    brought: &'b Brought,
+    why_not_watched: Option<&'static str>,
+    is_traced: bool,
+}
+
+/// A guest that executes its commands.
+struct Launched {
+    called: String,
+    // Ends before its log: that reads what it still writes.
+    environment: Environment,
+    log: Box<dyn InstructionLog>,
+    watched: Result<(), String>,
+    link: Link,
+    came: String,
 }
 
 struct Booted {
@@ -331,20 +379,41 @@ impl<'w> Work<'w> {
         Ok((called, prepared))
     }
 
-    fn count(&mut self, given: &Given, brought: &Brought, name: &str) -> Result<CountedCommand, Failure> {
-        let there = in_guest(given, self.args.length.timeout)?;
-        let rounds = self.rounds(&there);
-        let counting = self.counting(&given.name, std::slice::from_ref(&there));
-        let Booted { facts, mut counted, came } = self.boot(&counting, brought, name, &rounds)?;
-        let inside = counted.inside.pop();
-        let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
+    /// Boots all in turn and passes on what each counted. As many as there are processors execute their commands at the same time, since
+    /// their counts do not depend on what else the machine does.
+    fn count(
+        &mut self,
+        boots: &[Boot<'_>],
+        keep: &mut dyn FnMut(&Self, &Boot<'_>, Booted) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let at_once = affinity::allowed(0).map_or(1, |processors| processors.len()).clamp(1, MOST_AT_ONCE);
+        let (mut next, mut launched) = (boots.iter(), VecDeque::new());
+        for boot in boots {
+            for boot in next.by_ref().take(at_once - launched.len()) {
+                go_on()?;
+                launched.push_back(self.launch(boot)?);
+            }
+            go_on()?;
+            let Some(guest) = launched.pop_front() else { continue };
+            let booted = self.ask(boot, guest)?;
+            keep(self, boot, booted)?;
+            self.done += 1;
+        }
+        Ok(())
+    }
+
+    fn found(&self, boot: &Boot<'_>, booted: Booted) -> Result<CountedCommand, Failure> {
+        let Booted { facts, mut counted, came } = booted;
+        let nothing = || Failure::input(format!("{}: nothing was counted", boot.place));
+        let given = boot.commands.first().ok_or_else(nothing)?;
+        let mut inside = counted.inside.pop().ok_or_else(nothing)?;
         let stacks = std::mem::replace(&mut inside.stacks, Ok(Vec::new()));
         let functions = match inside.functions.is_empty() {
             true => Vec::new(),
-            false => by_function(&mut inside, &brought.code(given)),
+            false => by_function(&mut inside, &boot.brought.code(given)),
         };
-        let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
-        let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
+        let found = tally(counted.executions, inside, given, &self.accepts, named(boot.place).0);
+        let mut found = found.map_err(|error| failed(hinted(error, &boot.brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
         if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
             note(&mut found, format!("there are no stacks: {why}"));
@@ -352,51 +421,52 @@ impl<'w> Work<'w> {
         Ok(CountedCommand { facts, found, functions, stacks: stacks.unwrap_or_default() })
     }
 
-    fn counting<'c>(&self, name: &'c str, commands: &'c [Given]) -> Counting<'c> {
+    fn counting<'c>(&self, boot: &'c Boot<'_>) -> Counting<'c> {
         let patience = self.args.length.timeout.unwrap_or(PATIENCE);
-        let number = u32::try_from(commands.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(boot.commands.len()).unwrap_or(u32::MAX);
         Counting {
-            name,
-            commands,
+            name: &boot.of,
+            commands: &boot.commands,
             within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
-            why_not_watched: None,
-            is_traced: !self.args.conditions.no_trace,
+            why_not_watched: boot.why_not_watched,
+            is_traced: boot.is_traced,
             has_functions: self.args.result.by == Some(By::Function) || self.args.result.stacks.is_some(),
             has_stacks: self.args.result.stacks.is_some(),
         }
     }
 
-    fn boot(
-        &mut self,
-        counting: &Counting<'_>,
-        brought: &Brought,
-        name: &str,
-        rounds: &Rounds,
-    ) -> Result<Booted, Failure> {
-        let (called, mut environment) = self.prepare(name)?;
-        let name = called.as_str();
-        let refused = |error: EnvironmentError| refused(name, &error);
-        let wanted = brought.wanted.iter().map(|(path, what)| Wanted { path: path.clone(), what: *what });
+    fn launch(&mut self, boot: &Boot<'_>) -> Result<Launched, Failure> {
+        let (called, mut environment) = self.prepare(boot.place)?;
+        let refused = |error: EnvironmentError| refused(&called, &error);
+        let wanted = boot.brought.wanted.iter();
+        let wanted = wanted.map(|(path, what)| Wanted { path: path.clone(), what: *what });
         let wanted: Vec<Wanted> = wanted.collect();
-        let came = environment.bring_commands(&wanted, brought.since, rounds).map_err(refused)?;
+        let came = environment.bring_commands(&wanted, boot.brought.since, &boot.rounds).map_err(refused)?;
         let mut log = environment
             .instructions()
-            .ok_or_else(|| Failure::input(format!("{name}: its instructions are not counted")))?;
-        let (starts, cpu) = (environment.starts(), environment.cpu());
-        let outside = environment.observer();
+            .ok_or_else(|| Failure::input(format!("{called}: its instructions are not counted")))?;
+        let watched = watch(&mut *log, &self.counting(boot));
+        let link = environment.start().map_err(refused)?;
+        Ok(Launched { called, environment, log, watched, link, came })
+    }
+
+    fn ask(&mut self, boot: &Boot<'_>, guest: Launched) -> Result<Booted, Failure> {
+        let Launched { called, environment, mut log, watched, link, came } = guest;
+        let mut link = Some(link);
         let mut side = Side {
-            name: name.to_owned(),
-            start: Box::new(|| environment.start().map_err(|error| error.to_string())),
-            starts,
+            name: called,
+            start: Box::new(move || link.take().ok_or_else(|| "it was started already".to_owned())),
+            starts: environment.starts(),
             wake: None,
-            cpu,
+            cpu: environment.cpu(),
             is_paired: false,
             is_counting: true,
             has_disk: false,
-            outside,
+            outside: environment.observer(),
             life: None,
         };
-        let counted = count_in(&mut side, &mut *log, counting, &mut |what| self.say(&what));
+        let counting = self.counting(boot);
+        let counted = count_in(&mut side, &mut *log, watched, &counting, &mut |what| self.say(&what));
         drop(side);
         // The guest has ended before anything is reported.
         drop(environment);

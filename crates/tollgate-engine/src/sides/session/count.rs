@@ -65,23 +65,31 @@ pub struct Inside {
     pub stacks: Result<Vec<(String, u64)>, String>,
 }
 
-/// Starts the environment, in which the commands are executed, and asks its agent for the results.
+/// Begins to watch the second round, before the environment starts.
+///
+/// # Errors
+/// Why it is not watched.
+pub fn watch(log: &mut dyn InstructionLog, counting: &Counting<'_>) -> Result<(), String> {
+    match counting.why_not_watched {
+        Some(why) => Err(why.to_owned()),
+        None => log.begin(second(counting.commands)),
+    }
+}
+
+/// Starts the environment, in which the commands are executed, and asks its agent for the results. `watched` is of [`watch`].
 ///
 /// # Errors
 /// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
 pub fn count_in(
     side: &mut Side<'_>,
     log: &mut dyn InstructionLog,
+    watched: Result<(), String>,
     counting: &Counting<'_>,
     say: &mut dyn FnMut(String),
 ) -> Result<(EnvironmentFindings, Counted), BenchError> {
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.name));
-    let watched = match counting.why_not_watched {
-        Some(why) => Err(why.to_owned()),
-        None => log.begin(second(counting.commands)),
-    };
     side.start_within(counting.within).map_err(|gone| match gone {
         // Until then nothing else is done there.
         Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.name))),
