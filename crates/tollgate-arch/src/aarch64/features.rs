@@ -14,6 +14,9 @@ pub fn has_zva() -> bool {
     id & DZP == 0
 }
 
+/// TLBI tells all processors, without an interrupt (arch/arm64/include/asm/tlbflush.h).
+pub const FLUSHES_BY_INTERRUPTS: bool = false;
+
 /// It is x86-64's.
 pub fn has_avx2() -> bool {
     false

@@ -10,6 +10,9 @@ pub fn has_zva() -> bool {
     false
 }
 
+/// Other processors drop translations when an interrupt tells them to (arch/x86/mm/tlb.c).
+pub const FLUSHES_BY_INTERRUPTS: bool = true;
+
 /// AVX2.
 pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")

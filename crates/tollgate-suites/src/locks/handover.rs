@@ -8,7 +8,7 @@ use crate::prelude::*;
 timed_loop! {
     /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Words: 0: the
     /// lock's words; 1: the member; 2: the address of the turn; 3: this thread's number, and above it the other's; 4:
-    /// acquire; 5: release; 6: nonzero if a waiter calls sched_yield(2).
+    /// acquire; 5: release; 6: nonzero if a waiter calls sched_yield(2). The turn is passed by a release and read by an acquire.
     alternate:
         "mov r14, [r13 + 16]", "mov rbx, [r13 + 24]",
         "3:", "cmp [r14], ebx", "je 4f",
@@ -262,7 +262,7 @@ mod tests {
         in_a_process_of_its_own(|| {
             let home = *cpu::allowed().last().expect("a processor");
             cpu::pin(home).expect("an allowed processor");
-            let lock = Lock::new(Method::Xchg, Reach::On(home), 2).expect("a lock");
+            let lock = Lock::new(Method::Cmpxchg, Reach::On(home), 2).expect("a lock");
             let turn = Arc::new(Turn(AtomicU32::new(2)));
             let quota = Quota::default();
             let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true, &quota);
@@ -273,7 +273,7 @@ mod tests {
                 std::thread::yield_now();
             }
             let mut mine =
-                Side::new(lock.join(1).expect("a member"), Method::Xchg, Arc::clone(&turn), [1, 2], true);
+                Side::new(lock.join(1).expect("a member"), Method::Cmpxchg, Arc::clone(&turn), [1, 2], true);
             mine.run(1);
             let report = partner.report().expect("the partner's report");
             assert_eq!(report.aborts, 0);

@@ -1,5 +1,6 @@
 //! TLB shootdowns: the address space changes while other processors run threads of the process and must drop translations.
 
+use tollgate_arch::features::FLUSHES_BY_INTERRUPTS;
 use tollgate_engine::OwnProcess;
 use tollgate_engine::contended::Outcome;
 use tollgate_engine::limits::Taken;
@@ -64,10 +65,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/shootdown",
     operation: "A page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors; of one thread in a process that has run on this processor alone.",
     avoid: "Change mappings rarely, many pages at once, and in processes with few threads.",
-    source: "Documentation/arch/x86/tlb.rst; arch/x86/mm/tlb.c",
+    source: "Documentation/arch/x86/tlb.rst; arch/x86/mm/tlb.c; arch/arm64/include/asm/tlbflush.h",
     crosses: &[KernelEntry, SystemCall, KernelCode, Tlb, PageFault, TlbShootdown, InterProcessorInterrupt],
     crossed_in: |params, boundary| match boundary {
-        TlbShootdown | InterProcessorInterrupt => number(params, "threads") > 0,
+        TlbShootdown => number(params, "threads") > 0,
+        InterProcessorInterrupt => FLUSHES_BY_INTERRUPTS && number(params, "threads") > 0,
         PageFault => word(params, "call") != "mprotect",
         _ => true,
     },
@@ -218,8 +220,7 @@ mod tests {
     /// processor that does not run (KVM_FEATURE_PV_TLB_FLUSH, Documentation/virt/kvm/x86/cpuid.rst), or by INVLPGB (AMD APM
     /// volume 3).
     fn has_other_means() -> bool {
-        // arm64 broadcasts it (TLBI).
-        let Some(cpuid) = CPUID else { return true };
+        let Some(cpuid) = CPUID else { return !FLUSHES_BY_INTERRUPTS };
         let hypervisor = cpuid(0x4000_0000, 0);
         let name = [hypervisor.ebx, hypervisor.ecx, hypervisor.edx].map(u32::to_le_bytes).concat();
         let is_guest = cpuid(1, 0).ecx >> 31 == 1;
