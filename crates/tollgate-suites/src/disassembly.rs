@@ -13,6 +13,7 @@ use crate::registry::registered;
 use crate::{Benchmark, SUITES};
 
 mod vector;
+mod words;
 
 const PREPARATION: [Mnemonic; 8] = {
     use Mnemonic::*;
