@@ -3,7 +3,7 @@
 use crate::sessions::{Side, decide, host, runs};
 use tollgate_inspect::bpf::Program;
 use tollgate_model::run::Switched;
-use tollgate_model::{Fact, Facts, Run};
+use tollgate_model::{Case, Fact, Facts, Run};
 use tollgate_view::bill::{Bill, CALLS, Charge, Way, charges};
 use tollgate_view::session::Session;
 
@@ -27,14 +27,17 @@ fn machine() -> Vec<Charge> {
     ]))
 }
 
-fn session(ratios: &[(&str, fn(&tollgate_model::Case) -> f64)]) -> (Vec<Side>, Vec<Run>) {
+/// The names of what is switched, and what that does to a case.
+type Without = (&'static str, fn(&Case) -> f64);
+
+fn session(ratios: &[Without]) -> (Vec<Side>, Vec<Run>) {
     let others = ratios.iter().map(|(_, ratio)| Side { ratio: *ratio, ..host() });
     let sides: Vec<Side> = std::iter::once(host()).chain(others).collect();
     let cases: Vec<(&str, f64)> = CALLS.iter().map(|(case, _)| (*case, 400.0)).collect();
     let mut runs = runs(&sides, &cases);
     for (run, (name, _)) in runs.iter_mut().skip(1).zip(ratios) {
         let switched = |name: &str| Switched { name: name.to_owned(), on: String::new(), off: String::new() };
-        run.session.as_mut().unwrap().switches = name.split(' ').map(switched).collect();
+        run.session.as_mut().expect("a session").switches = name.split(' ').map(switched).collect();
     }
     (sides, runs)
 }
@@ -62,7 +65,7 @@ fn what_each_saves_is_beside_what_all_save_together() {
         ("ftrace", |_| 0.8),
         ("audit ftrace", |_| 0.65),
     ]);
-    let mut measured = Session::of(&runs).unwrap();
+    let mut measured = Session::of(&runs).expect("a session");
     decide(&mut measured, &sides);
     let program = |runs, nanoseconds| Program {
         id: 7,

@@ -140,7 +140,10 @@ pub fn of(verb: &str) -> Examples {
         ],
         "bill" => &[
             ("tollgate bill", "List what is on, and how the cost of each can be known"),
-            ("tollgate bill --yes", "Measure what commands or kernel parameters take away; switching takes root"),
+            (
+                "tollgate bill --yes",
+                "Measure what commands or kernel parameters take away; switching takes root",
+            ),
         ],
         "claims" => &[
             ("tollgate claims", "Show every published experiment beside the figures of the newest runs"),
