@@ -90,6 +90,8 @@ fn written(word: u32) -> Vec<u32> {
         Load => base.into_iter().chain([field(0)]).chain(is_pair.then(|| field(10))).collect(),
         Store => base.into_iter().collect(),
         Call => vec![30],
+        // MRS has this bit, and writes what it reads.
+        System if word >> 21 & 1 == 1 => vec![field(0)],
         Branch | Return | Entry | Trap | System => vec![],
     }
 }
@@ -130,6 +132,8 @@ fn is_named(name: &str, word: u32) -> Option<bool> {
         "xchg" => class == Swap,
         "lock cmpxchg" => matches!(class, CompareAndSwap | StoreExclusive),
         "stlxr" => class == StoreExclusive && word >> 15 & 1 == 1,
+        "rdtsc" => word == 0xd53b_e040,
+        "int3" | "ud2" => class == Trap,
         "dc zva" => word & 0xffff_ffe0 == 0xd50b_7420,
         "ldp" | "stp" | "stnp" => {
             let is_pair = word >> 27 & 7 == 0b101;
@@ -168,6 +172,7 @@ fn words_are_of_their_class_and_write_their_registers() {
         (0xc8e0_fd3f, "casal x0, xzr, [x9]", CompareAndSwap, &[0]),
         (0xd503_3bbf, "dmb ish", System, &[]),
         (0xd50b_742e, "dc zva, x14", System, &[]),
+        (0xd53b_e040, "mrs x0, cntvct_el0", System, &[0]),
         (0x4ee4_8400, "add v0.2d, v0.2d, v4.2d", Vector, &[0]),
         (0xad00_01c0, "stp q0, q0, [x14]", Store, &[]),
         (0xad40_15c4, "ldp q4, q5, [x14]", Load, &[]),

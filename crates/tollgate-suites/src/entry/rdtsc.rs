@@ -1,7 +1,8 @@
 use crate::prelude::*;
 
 timed_loop! {
-    read_counter: "rdtsc"
+    /// The counter of arm64 is CNTVCT_EL0.
+    read_counter: "rdtsc"; aarch64 "mrs x0, cntvct_el0"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -16,12 +16,16 @@ const MOST_HUGE: usize = 4;
 
 timed_loop! {
     /// mmap(2), number 9: 64 private anonymous pages at this address, populated (MAP_PRIVATE | MAP_ANONYMOUS |
-    /// MAP_FIXED | MAP_POPULATE, for reading and writing); then advances. Word 0: the address.
+    /// MAP_FIXED | MAP_POPULATE, for reading and writing); then advances. Word 0: the address; word 1: bytes of 64 pages.
     populate: called
         "mov rdi, [r13]", "mov esi, 0x40000", "mov edx, 3", "mov r10d, 0x8032", "mov r8, -1",
         "xor r9d, r9d", "mov eax, 9",
         "syscall",
-        "add qword ptr [r13], 0x40000"
+        "add qword ptr [r13], 0x40000";
+    aarch64
+        "ldr x0, [x20]", "ldr x1, [x20, #8]", "mov x2, 3", "mov x3, 0x8032", "mov x4, -1", "mov x5, 0", "mov x8, 222",
+        "svc 0",
+        "ldr x9, [x20]", "add x9, x9, x1", "str x9, [x20]"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -97,7 +101,7 @@ impl BatchHooks for Populated {
             return Err(fail!("{iterations} calls were requested, at most {MOST_CALLS} fit"));
         }
         self.region.clear()?;
-        context.words[0] = self.region.start();
+        context.words[..2].copy_from_slice(&[self.region.start(), (BATCH * page_size()) as u64]);
         Ok(())
     }
 

@@ -6,14 +6,15 @@ use super::touched::{self, SMALL};
 use crate::prelude::*;
 
 handler! {
-    /// Steps over the store (`mov byte ptr [rax], 1`, three bytes).
-    step_over: "add rax, 3", "mov [rdx + {rip}], rax"
+    /// Steps over the store (`mov byte ptr [rax], 1`, three bytes; four on arm64).
+    step_over: "add rax, 3", "mov [rdx + {rip}], rax"; aarch64 "add x3, x3, 4", "str x3, [x2, {rip}]"
 }
 
 handler! {
     /// Makes the page writable by mprotect(2), number 10 (its address is at 16 in the siginfo), and retries the store.
     repair:
-        "mov rdi, [rsi + 16]", "and rdi, -4096", "mov esi, 4096", "mov edx, 3", "mov eax, 10", "syscall"
+        "mov rdi, [rsi + 16]", "and rdi, -4096", "mov esi, 4096", "mov edx, 3", "mov eax, 10", "syscall";
+        aarch64 "ldr x0, [x1, 16]", "and x0, x0, -4096", "mov x1, 4096", "mov x2, 3", "mov x8, 226", "svc 0"
 }
 
 /// Pages of the region, and the limit of stores in a batch.
@@ -69,7 +70,7 @@ impl BatchHooks for ReadOnly {
             self.region.write(page * page_size(), 0);
         }
         self.region.protect(libc::PROT_READ)?;
-        context.words[0] = self.region.start();
+        context.words[..2].copy_from_slice(&[self.region.start(), page_size() as u64]);
         self.handled.install()
     }
 

@@ -49,10 +49,12 @@ pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
     }
 }
 
+/// The cases of this architecture.
 fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
-    SUITE.benchmarks.iter().flat_map(|&benchmark| {
+    let all = SUITE.benchmarks.iter().flat_map(|&benchmark| {
         (benchmark.cases)(&Topology::default()).into_iter().map(move |params| (benchmark, params))
-    })
+    });
+    all.filter(|(benchmark, params)| (benchmark.timed)(params).why_absent().is_none())
 }
 
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {

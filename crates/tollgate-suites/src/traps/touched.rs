@@ -1,4 +1,6 @@
 //! First touches of pages, one after the other: the hooks of such a batch, and the count of its faults.
+//!
+//! Word 0 of each loop is the page, and word 1 the distance to the next one, which is the same on all machines of x86-64.
 
 use tollgate_engine::cpu::minor_faults;
 
@@ -6,14 +8,16 @@ use super::memory::{FILLING, Region};
 use crate::prelude::*;
 
 timed_loop! {
-    /// Stores to a small page and advances to the next. Word 0: the page.
+    /// Stores to a small page and advances to the next.
     touch_small: called
-        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096";
+    aarch64 "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]", "ldr x9, [x20, #8]", "add x9, x0, x9", "str x9, [x20]"
 }
 
 timed_loop! {
     /// Stores without a call in the iteration. The loop's function was called, and returns at the end.
-    touch_in_loop: "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
+    touch_in_loop: "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096";
+    aarch64 "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]", "ldr x9, [x20, #8]", "add x9, x0, x9", "str x9, [x20]"
 }
 
 timed_loop! {
@@ -21,12 +25,17 @@ timed_loop! {
     /// processor's stack of calls, so that the return at the end is mispredicted.
     touch_after_return: first "lea rdx, [rip + 5f]", "push rdx", "jmp 6f", "5:";
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096";
+        after "6:", "ret";
+    aarch64
+        first "adr x30, 5f", "b 6f", "5:";
+        "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]", "ldr x9, [x20, #8]", "add x9, x0, x9", "str x9, [x20]";
         after "6:", "ret"
 }
 
 timed_loop! {
     touch_huge: called
-        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000";
+    aarch64 "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]", "ldr x9, [x20, #8]", "add x9, x0, x9", "str x9, [x20]"
 }
 
 pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));

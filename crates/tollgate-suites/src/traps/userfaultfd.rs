@@ -23,8 +23,9 @@ const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
 const MOST: usize = 64;
 
 timed_loop! {
-    /// Loads from a page and advances to the next. Word 0: the page.
-    load: called "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096"
+    /// Loads from a page and advances to the next. Word 0: the page; word 1: its size.
+    load: called "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096";
+    aarch64 "ldr x9, [x20]", "ldr x0, [x9]", "ldr x10, [x20, #8]", "add x9, x9, x10", "str x9, [x20]"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -43,13 +44,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     ..TRAP
 };
-
-const PAGE: usize = 4096;
-
-#[repr(align(4096))]
-struct Source([u8; PAGE]);
-
-static SOURCE: Source = Source([FILLING; PAGE]);
 
 /// struct uffdio_api.
 #[repr(C)]
@@ -96,6 +90,8 @@ struct Pager {
     server: Option<Server>,
     region: Region,
     watch: Arc<OwnedFd>,
+    /// The page that is copied.
+    source: Arc<Mapping>,
     handled: Arc<AtomicU64>,
 }
 
@@ -116,16 +112,21 @@ impl Pager {
         // SAFETY: the structure is uffdio_register as the kernel defines it, and the range is the region's.
         checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) })
             .or_refused("ioctl(UFFDIO_REGISTER) is refused")?;
-        Ok(Self { server: None, region, watch: Arc::new(watch), handled: Arc::default() })
+        let source = Mapping::anonymous(page_size(), libc::MAP_PRIVATE).or_refused("mmap(2) is refused")?;
+        // SAFETY: nothing else refers to the new page.
+        unsafe { source.address().write_bytes(FILLING, source.length()) };
+        let (watch, source) = (Arc::new(watch), Arc::new(source));
+        Ok(Self { server: None, region, watch, source, handled: Arc::default() })
     }
 
     fn start(&mut self) -> Result<()> {
         let (ready, started) = mpsc::sync_channel(1);
-        let (watch, handled) = (self.watch.clone(), self.handled.clone());
+        let (watch, source, handled) = (self.watch.clone(), self.source.clone(), self.handled.clone());
         handled.store(0, Relaxed);
         let range = [self.region.start(), self.region.length() as u64];
         let serve = move |stop: &Stop| {
-            let fill = || bring(&watch).map(|brought| _ = handled.fetch_add(u64::from(brought), Relaxed));
+            let fill =
+                || bring(&watch, &source).map(|brought| _ = handled.fetch_add(u64::from(brought), Relaxed));
             if ready.send(()).is_ok() && stop.serve(&watch, fill).is_err() {
                 give_up(&watch, range);
             }
@@ -146,7 +147,7 @@ impl BatchHooks for Pager {
         }
         self.stop();
         self.region.discard()?;
-        context.words[0] = self.region.start();
+        context.words[..2].copy_from_slice(&[self.region.start(), page_size() as u64]);
         self.start()
     }
 
@@ -180,7 +181,7 @@ fn give_up(watch: &OwnedFd, mut range: [u64; 2]) {
 }
 
 /// Reads one event and fills its page. Returns false if there is no event.
-fn bring(watch: &OwnedFd) -> io::Result<bool> {
+fn bring(watch: &OwnedFd, source: &Mapping) -> io::Result<bool> {
     let mut message = Message::default();
     // SAFETY: `message` is valid for writing its own length.
     let length =
@@ -192,9 +193,8 @@ fn bring(watch: &OwnedFd) -> io::Result<bool> {
     if message.event != UFFD_EVENT_PAGEFAULT {
         return Ok(false);
     }
-    let to = message.address & !(PAGE as u64 - 1);
-    let from = &raw const SOURCE.0 as u64;
-    let mut copy = Copy { to, from, length: PAGE as u64, mode: 0, copied: 0 };
+    let (from, length) = (source.address() as u64, source.length() as u64);
+    let mut copy = Copy { to: message.address & !(length - 1), from, length, mode: 0, copied: 0 };
     // SAFETY: the structure is uffdio_copy as the kernel defines it; it fills a missing page.
     checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_COPY, &mut copy) }).map(|_| true)
 }
