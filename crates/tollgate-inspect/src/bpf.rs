@@ -67,7 +67,7 @@ impl Program {
     }
 }
 
-/// Where programs run.
+/// The places where programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Area {
     SystemCalls,

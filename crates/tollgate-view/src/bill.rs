@@ -28,7 +28,7 @@ pub const CALLS: [(&str, &str); 6] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Charge {
-    /// What is on, as a phrase.
+    /// The state, as a phrase.
     pub name: String,
     /// The fact that says so.
     pub fact: String,
@@ -65,7 +65,7 @@ pub enum Way {
     },
 }
 
-/// What is on, by the facts of a machine, the heaviest first.
+/// Lists what is on, by the facts of a machine, the heaviest first.
 pub fn charges(facts: &Facts) -> Vec<Charge> {
     let charge = |burden: burdens::Burden| {
         let effect = tollgate_inspect::effect(&burden.fact).map(|effect| effect.reach);
@@ -167,7 +167,7 @@ pub fn runs(before: &[Program], after: &[Program]) -> Vec<Runs> {
 /// The bill, as far as it is known.
 #[derive(Default)]
 pub struct Bill<'a> {
-    /// What is on.
+    /// Everything that is on.
     pub charges: Vec<Charge>,
     /// The session that took each thing away in turns; the last of several environments is without all.
     pub measured: Option<Session<'a>>,
@@ -183,7 +183,7 @@ pub struct Bill<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillDocument<'a> {
-    /// What is on, the heaviest first.
+    /// Everything that is on, the heaviest first.
     charges: &'a [Charge],
     /// Its session: the first environment has everything, each other one lacks what its switch names.
     measured: Option<SessionDocument<'a>>,
@@ -233,7 +233,7 @@ impl<'a> Bill<'a> {
         text
     }
 
-    /// What is on, and how each cost can be known.
+    /// Lists what is on, and how each cost can be known.
     pub fn list(&self, width: usize) -> String {
         if self.charges.is_empty() {
             return "Nothing that tollgate knows of sits on the boundaries of this machine.\n".to_owned();

@@ -22,7 +22,7 @@ const STATISTICS: Duration = Duration::from_secs(3);
 
 impl BillArgs {
     /// # Errors
-    /// It is interrupted. What cannot be measured is a line of the bill.
+    /// It is interrupted. A cost that cannot be measured is a line of the bill.
     pub fn execute(&self) -> Result<(), Failure> {
         let charges = bill::charges(&read_facts(&Machine::here()));
         let mut found = Bill { charges, ..Bill::default() };

@@ -123,7 +123,7 @@ macro_rules! code {
 /// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
 /// iteration must end within about a microsecond. The partner of a loop that this architecture does not have is `none`.
 ///
-/// The count of iterations is stored by a release, so whoever reads it sees what they stored. Every store of x86-64 is one.
+/// The count of iterations is stored by a release, so a reader of it sees what they stored. Every store of x86-64 is one.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: none; aarch64 $($other:tt)+) => {

@@ -151,7 +151,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Omits the times of a directory without links in its path and of those above it, whatever asked for them. Shells and git look
+    /// Omits the times of a directory without links in its path and of those above it, also if the command asked for them. Shells and git look
     /// at the working directory and these, in which files are made between two calls.
     pub fn forget_times(&mut self, place: &Path) {
         for place in place.ancestors() {

@@ -285,8 +285,8 @@ lock_code! {
 /// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987,
 /// algorithm 2). The parameter is the fence after x = i and after y = i. A waiting thread calls sched_yield(2).
 ///
-/// The order of all other accesses is x86-64's own. On arm64 these instructions give it: x = i after b[i] = true, the reads of x
-/// and of the lock before what follows them, y = 0 after the lock's store, and b[i] = false after y = 0.
+/// The order of all other accesses is x86-64's own. On arm64 these instructions give it: x = i after `b[i]` = true, the reads of x
+/// and of the lock before what follows them, y = 0 after the lock's store, and `b[i]` = false after y = 0.
 macro_rules! lamport_code {
     (
         $(#[$doc:meta])* $name:ident: $fence:literal;

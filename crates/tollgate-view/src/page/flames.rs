@@ -37,10 +37,10 @@ const STYLE: &str = ".f{font:11px ui-monospace,SFMono-Regular,Menlo,'DejaVu Sans
 .f rect{fill:currentColor;stroke:var(--bg);stroke-width:.5}\
 .s0{fill-opacity:.18}.s1{fill-opacity:.3}.s2{fill-opacity:.42}.s3{fill-opacity:.65}.f text{fill:var(--ink);fill-opacity:1}";
 
-/// What is drawn as one graph: a name, and stacks with their numbers. The frames of a stack are separated by `;`, the outermost first.
+/// One graph: a name, and stacks with their numbers. The frames of a stack are separated by `;`, the outermost first.
 #[derive(Debug, Clone, Copy)]
 pub struct Flames<'a> {
-    /// What executed them.
+    /// The command or thread that executed them.
     pub name: &'a str,
     /// The stacks.
     pub stacks: &'a [(String, u64)],
