@@ -1,5 +1,7 @@
 //! Kernels side by side: one row per case, one column per kernel, each count compared with the previous kernel's.
 
+use std::collections::BTreeSet;
+
 use tollgate_model::compare::Verdict;
 use tollgate_model::versus::{INSTRUCTIONS, least_difference};
 use tollgate_model::{Case, Unit};
@@ -45,9 +47,27 @@ impl<'a> Atlas<'a> {
         if kernels.len() < 2 || !summaries.iter().any(|summary| counts::is_counted(summary)) {
             return None;
         }
+        Some(Self::beside(summaries, kernels, Self::least()))
+    }
+
+    /// Those of one counted command; `None` for others, and for two, which are compared by all columns of a comparison.
+    pub(crate) fn of_command(summaries: &[&Summary<'a>]) -> Option<Self> {
+        let kernels: Vec<&'a str> =
+            summaries.iter().map(|summary| release(summary)).collect::<Option<_>>()?;
+        let is_one = |summary: &&Summary| {
+            let part = summary.run.session.as_ref();
+            part.is_some_and(|part| part.command.is_some())
+                && summary.figures(&Case::plain(INSTRUCTIONS)).is_some()
+        };
+        let different: BTreeSet<&str> = kernels.iter().copied().collect();
+        let is_asked = kernels.len() > 2 && different.len() == kernels.len() && summaries.iter().all(is_one);
+        is_asked.then(|| Self::beside(summaries, kernels, 0.0))
+    }
+
+    fn beside(summaries: &[&Summary<'a>], kernels: Vec<&'a str>, asked: f64) -> Self {
         let pairs = summaries.windows(2);
         let steps: Vec<Comparison> =
-            pairs.map(|pair| Comparison::above(pair[0].run, pair[1].run, Self::least())).collect();
+            pairs.map(|pair| Comparison::above(pair[0].run, pair[1].run, asked)).collect();
         let mut cases: Vec<&'a Case> = Vec::new();
         for case in summaries.iter().flat_map(|summary| summary.measured().map(|(case, _)| case)) {
             if !cases.contains(&case) {
@@ -63,7 +83,7 @@ impl<'a> Atlas<'a> {
         };
         let row = |case| KernelsRow { case, cells: (0..kernels.len()).map(|at| cell(case, at)).collect() };
         let rows = cases.into_iter().map(row).collect();
-        Some(Self { kernels, rows })
+        Self { kernels, rows }
     }
 
     /// The releases without their common ending, such as `-cloud-amd64`.
@@ -103,6 +123,11 @@ impl<'a> Atlas<'a> {
 }
 
 impl KernelsRow<'_> {
+    /// Its name in a table of this kind.
+    pub(crate) fn name(&self) -> String {
+        counts::of_command(self.case).map_or_else(|| self.case.to_string(), str::to_owned)
+    }
+
     fn is_open(&self) -> bool {
         self.cells.iter().any(|cell| cell.step.is_some_and(|step| step.verdict == Verdict::Inconclusive))
     }
@@ -153,7 +178,12 @@ impl Cell {
 
 fn kernel<'a>(summary: &Summary<'a>) -> Option<&'a str> {
     let part = summary.run.session.as_ref()?;
-    let release = facts::text(&summary.run.facts, "kernel.release")?;
     let is_counting = summary.measured().all(|(_, figures)| figures.is_count());
-    (part.environment == release && part.command.is_none() && is_counting).then_some(release)
+    release(summary).filter(|_| part.command.is_none() && is_counting)
+}
+
+/// The release of its kernel, if its environment is called so.
+fn release<'a>(summary: &Summary<'a>) -> Option<&'a str> {
+    let part = summary.run.session.as_ref()?;
+    facts::text(&summary.run.facts, "kernel.release").filter(|release| part.environment == *release)
 }

@@ -1,6 +1,9 @@
 //! How counts of instructions are written: whole numbers, exact or with the range of their batches, and differences in percent.
 
-use tollgate_model::{Provenance, Unit};
+use tollgate_model::versus::{
+    CALLS, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
+};
+use tollgate_model::{Case, Provenance, Unit};
 use tollgate_output::figures;
 
 use crate::comparison::{self, ComparedRow, Comparison};
@@ -8,6 +11,23 @@ use crate::summary::{Figures, Summary};
 
 /// The sign of a count that is the same in every batch.
 const EXACT: &str = "exact";
+
+/// The counts of a command by their names in tables, in this order.
+pub(crate) const OF_COMMANDS: [(&str, &str); 8] = [
+    ("total", INSTRUCTIONS),
+    ("user", USER_INSTRUCTIONS),
+    ("kernel", KERNEL_INSTRUCTIONS),
+    ("rep", ITERATIONS),
+    ("first", FIRST),
+    ("calls", CALLS),
+    ("faults", FAULTS),
+    ("ticks", TICKS),
+];
+
+/// The name of a command's count in tables.
+pub(crate) fn of_command(case: &Case) -> Option<&'static str> {
+    OF_COMMANDS.iter().find(|(_, of)| *of == case.benchmark).map(|(name, _)| *name)
+}
 
 /// Whether a run has rows, and all of them are counts.
 pub fn is_counted(summary: &Summary) -> bool {

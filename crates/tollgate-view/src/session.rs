@@ -1,6 +1,6 @@
 //! A session as it is shown: several environments that alternated, the others compared with the first.
 
-mod atlas;
+pub(crate) mod atlas;
 pub(crate) mod builds;
 pub(crate) mod environments;
 pub mod json;

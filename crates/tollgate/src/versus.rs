@@ -40,7 +40,7 @@ use crate::args::compare::{FailOn, Quantity};
 use crate::args::versus::{AroundArgs, By, ConditionArgs, LengthArgs, ResultArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
-use crate::run::sides::named;
+use crate::run::sides::{named, names_of_kernels};
 use crate::{compare, document, out, say, show};
 use counts::Counts;
 use executed::{Executed, Stacks};
@@ -58,7 +58,13 @@ impl VersusArgs {
     /// shown; the condition of `--fail-on`; commands that stay undecided with `--until-decided`.
     pub fn execute(&self) -> Result<(), Failure> {
         let is_bisected = !self.revisions.bisect.is_empty();
-        self.result.undecided.applied(if is_bisected { bisect::execute(self) } else { versus(self) })
+        let execute = if is_bisected { bisect::execute } else { versus };
+        let done = match &self.kernels {
+            None => execute(self),
+            Some(directory) => names_of_kernels(&self.environments, directory)
+                .and_then(|environments| execute(&Self { environments, ..self.clone() })),
+        };
+        self.result.undecided.applied(done)
     }
 }
 

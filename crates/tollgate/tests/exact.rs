@@ -276,6 +276,8 @@ fn a_directory_without_kernels_is_refused_before_a_guest_is_started() {
         refused("vm:exact", "/no/such/directory"),
         "--kernels /no/such/directory: No such file or directory"
     );
+    let of_command = ["versus", "--in", "vm:exact", "--kernels", "/no/such/directory", "true"];
+    assert_eq!(home.refusal(of_command), "--kernels /no/such/directory: No such file or directory");
     let none = "--kernels .: it has no kernel; unpack packages into it with dpkg -x";
     assert_eq!(refused("vm:exact", "."), none);
     std::fs::create_dir(home.path().join("boot")).expect("a directory");
@@ -305,6 +307,11 @@ fn each_kernel_of_a_directory_is_a_column_in_the_order_of_releases() {
     // The two are built with other options.
     assert!(matches!(line("entry/syscall-getpid")[..], [_, _, _, "+" | "-"]), "{text}");
     assert!(text.contains("1 case the same in all kernels."), "{text}");
+    // The same two execute a command.
+    let words =
+        ["versus", "--in", "vm:exact", "--kernels", &kernels, "-N", "--runs", "1", "--no-trace", "true"];
+    let of_command = home.output(words);
+    assert!(of_command.contains(&format!("\n{clouds} compared with {generic}\n")), "{of_command}");
     let csv = home.output(["export", "last", "--format", "csv", "--out", "-"]);
     assert!(csv.contains(&format!(",{generic},")) && csv.contains(&format!(",{clouds},")), "{csv}");
     let page = home.path().join("page.html");

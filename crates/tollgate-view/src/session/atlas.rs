@@ -71,16 +71,28 @@ fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String
     if !all && !fits(0..number) {
         return signs(rows, number).lines(Some(width), false);
     }
+    blocks(number, width, &|kernels| counted(atlas, rows, kernels))
+}
+
+/// A table of so many kernels, in blocks of as many as fit.
+pub(crate) fn blocks(number: usize, width: usize, of: &dyn Fn(Range<usize>) -> Table) -> String {
+    let fits = |begin: usize, end: usize| of(begin..end).room_for_names(width, end - begin + 1).is_none();
     let mut text = String::new();
     let mut begin = 0;
     while begin < number {
-        let end = (begin + 1..=number).rev().find(|end| fits(begin..*end)).unwrap_or(begin + 1);
+        let end = (begin + 1..=number).rev().find(|end| fits(begin, *end)).unwrap_or(begin + 1);
         let blank = if begin == 0 { "" } else { "\n" };
         text.push_str(blank);
-        text.push_str(&counted(atlas, rows, begin..end).lines(Some(width), false));
+        text.push_str(&of(begin..end).lines(Some(width), false));
         begin = end;
     }
     text
+}
+
+/// The counts of a command under several kernels.
+pub(crate) fn of_command(atlas: &Atlas, all: bool, width: usize) -> String {
+    let rows: Vec<&KernelsRow> = atlas.rows.iter().collect();
+    heading("Each kernel compared with the one before it", width) + &table(atlas, &rows, all, width)
 }
 
 fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table {
@@ -89,15 +101,21 @@ fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table 
     let cells = |row: &KernelsRow| {
         row.cells[kernels.clone()].iter().map(|cell| Some(cell.signed())).collect::<Vec<_>>()
     };
-    let rows = rows.iter().map(|row| (row.case.to_string(), cells(row)));
-    Table::of_cells(std::iter::once(Cow::Borrowed("benchmark")).chain(names), rows)
+    let head = head(rows);
+    let rows = rows.iter().map(|row| (row.name(), cells(row)));
+    Table::of_cells(std::iter::once(Cow::Borrowed(head)).chain(names), rows)
+}
+
+fn head(rows: &[&KernelsRow]) -> &'static str {
+    let is_of_command = rows.iter().all(|row| counts::of_command(row.case).is_some());
+    if is_of_command { "counted" } else { "benchmark" }
 }
 
 /// The first count, a sign for each kernel after the first, the last count, and the largest change.
 fn signs(rows: &[&KernelsRow], number: usize) -> Table {
     const UNKNOWN: char = '.';
     let letters = &LETTERS[..number.min(LETTERS.len())];
-    let heads = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];
+    let heads = [head(rows), &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];
     let row = |row: &&KernelsRow| {
         let signs = row.cells[1..].iter().map(|cell| cell.sign().unwrap_or(UNKNOWN)).collect();
         let largest = row.largest().and_then(|(at, step)| {
@@ -105,7 +123,7 @@ fn signs(rows: &[&KernelsRow], number: usize) -> Table {
             Some(format!("{} in {letter}", counts::percent(step.ratio)?))
         });
         let [first, last] = [row.cells.first(), row.cells.last()].map(|cell| cell.and_then(Cell::words));
-        (row.case.to_string(), [first, Some(signs), last, largest])
+        (row.name(), [first, Some(signs), last, largest])
     };
     Table::of_cells(heads, rows.iter().map(row))
 }

@@ -5,31 +5,19 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate_engine::session::{FunctionCount, UNASKED};
-use tollgate_model::versus::{
-    CALLS, COUNTED, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
-};
+use tollgate_model::versus::{CALLS, COUNTED, INSTRUCTIONS, TICKS, USER_INSTRUCTIONS};
 use tollgate_model::{Case, Run};
 use tollgate_output::figures::{self, thousands};
 use tollgate_output::table::{Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::cells::{self, Cell};
+use crate::atlas::Atlas;
 use crate::compare::columns::{self, Choice, Compared};
 use crate::comparison::{ComparedRow, Comparison};
-use crate::counts;
-use crate::session::Session;
-use crate::summary::Figures;
-
-const COLUMNS: [(&str, &str); 8] = [
-    ("total", INSTRUCTIONS),
-    ("user", USER_INSTRUCTIONS),
-    ("kernel", KERNEL_INSTRUCTIONS),
-    ("rep", ITERATIONS),
-    ("first", FIRST),
-    ("calls", CALLS),
-    ("faults", FAULTS),
-    ("ticks", TICKS),
-];
+use crate::counts::{self, OF_COMMANDS};
+use crate::session::{Session, atlas};
+use crate::summary::{Figures, Summary};
 
 pub(super) const METHOD: &str = "Counted: instructions of an execution by QEMU's translator (-icount), the same at each boot. Each command has a boot of its own.";
 
@@ -43,13 +31,13 @@ pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Compared
 
 pub(super) fn table(cells: &[Cell], width: usize) -> String {
     let median = |cell: &Cell, case: &str| cell.figures(case).map(|figures| whole(figures.estimate.median));
-    let rows = cells.iter().map(|cell| (cell.label.clone(), COLUMNS.map(|(_, case)| median(cell, case))));
-    let heads = std::iter::once("counted").chain(COLUMNS.map(|(name, _)| name));
+    let rows = cells.iter().map(|cell| (cell.label.clone(), OF_COMMANDS.map(|(_, case)| median(cell, case))));
+    let heads = std::iter::once("counted").chain(OF_COMMANDS.map(|(name, _)| name));
     Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
 pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: usize) -> String {
-    let rows = COLUMNS.into_iter().filter_map(|(name, case)| {
+    let rows = OF_COMMANDS.into_iter().filter_map(|(name, case)| {
         let row = comparison.row(&Case::plain(case))?;
         let is_idle = case == TICKS && [row.result.base, row.result.other] == [Some(0.0); 2];
         (!is_idle).then(|| (Compared::new(comparison, row).named(name), None))
@@ -79,7 +67,10 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     if rows.is_empty() {
         return String::new();
     }
-    rows.sort_by_key(|row| std::cmp::Reverse((row.difference(), row.sides.first().copied())));
+    let summaries: Vec<&Summary> = session.members.iter().map(|member| &member.summary).collect();
+    let kernels = Atlas::of_command(&summaries);
+    let difference = |row: &Function| if kernels.is_some() { row.step() } else { row.difference() };
+    rows.sort_by_key(|row| std::cmp::Reverse((difference(row), row.sides.first().copied())));
     let labels = cells.iter().map(|cell| Cow::Owned(cell.label.clone()));
     let last = match lists.len() {
         1 => vec!["rep"],
@@ -98,7 +89,19 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     };
     let heads = [Cow::Borrowed("function")].into_iter().chain(labels);
     let heads = heads.chain(last.into_iter().map(Cow::Borrowed));
-    let table = Table::of_cells(heads, rows[..shown].iter().map(cells_of));
+    let table = match &kernels {
+        Some(kernels) => atlas::blocks(lists.len(), width, &|some| {
+            let names =
+                kernels.short_names()[some.clone()].iter().cloned().map(Cow::Owned).collect::<Vec<_>>();
+            let counts = |row: &Function| {
+                let sides = row.sides[some.clone()].iter();
+                sides.map(|[count, _]| Some(thousands(&count.to_string()))).collect::<Vec<_>>()
+            };
+            let heads = [Cow::Borrowed("function")].into_iter().chain(names);
+            Table::of_cells(heads, rows[..shown].iter().map(|row| (row.name.clone(), counts(row))))
+        }),
+        None => Table::of_cells(heads, rows[..shown].iter().map(cells_of)).lines(Some(width), false),
+    };
     let left = rows.len() - shown;
     let more = if left > 0 {
         format!("{} more with --all. ", figures::count(left, "function", "functions"))
@@ -115,12 +118,7 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     let said = format!(
         "{more}From one execution, the second: kernel functions by the guest's /proc/kallsyms, those of programs by the symbols of their files. No other column includes iterations of rep.{renamed}"
     );
-    format!(
-        "\n{}{}{}",
-        heading("By function", width),
-        table.lines(Some(width), false),
-        paragraph(&said, width, "")
-    )
+    format!("\n{}{}{}", heading("By function", width), table, paragraph(&said, width, ""))
 }
 
 struct Function {
@@ -134,9 +132,17 @@ struct Function {
 impl Function {
     fn difference(&self) -> u64 {
         let base = self.sides.first().copied().unwrap_or_default();
-        let of = |side: &[u64; 2]| side[0].abs_diff(base[0]).max(side[1].abs_diff(base[1]));
-        self.sides.iter().map(of).max().unwrap_or_default()
+        self.sides.iter().map(|side| apart(*side, base)).max().unwrap_or_default()
     }
+
+    /// The largest difference of neighbours.
+    fn step(&self) -> u64 {
+        self.sides.windows(2).map(|pair| apart(pair[0], pair[1])).max().unwrap_or_default()
+    }
+}
+
+fn apart(one: [u64; 2], other: [u64; 2]) -> u64 {
+    one[0].abs_diff(other[0]).max(one[1].abs_diff(other[1]))
 }
 
 const PROGRAM: &str = "user space";

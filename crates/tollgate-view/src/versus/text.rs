@@ -10,10 +10,11 @@ use tollgate_output::table::{Look, cut, paragraph, styled};
 use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
 use super::{counted, matrix, notes, said, tables};
+use crate::atlas::Atlas;
 use crate::compare::{layouts, processor};
 use crate::comparison::Comparison;
 use crate::session::text::line;
-use crate::session::{Session, environments};
+use crate::session::{Session, atlas, environments};
 use tollgate_trace::output::text as words;
 
 /// The lines of the screen, and its columns if the terminal has as many.
@@ -119,9 +120,16 @@ impl Screen<'_, '_> {
 
     fn counted(&self) -> String {
         let width = self.width;
-        let mut text = format!("{}{}\n{}", self.head(), self.commands(), counted::table(self.shown(), width));
+        let mut text = format!("{}{}\n", self.head(), self.commands());
         let base = self.cells.first().map_or("", |base| base.label.as_str());
-        for (cell, comparison) in self.cells.iter().skip(1).zip(&self.session.comparisons) {
+        let summaries: Vec<_> = self.session.members.iter().map(|member| &member.summary).collect();
+        let kernels = Atlas::of_command(&summaries);
+        text.push_str(&match &kernels {
+            Some(kernels) => atlas::of_command(kernels, self.all, width),
+            None => counted::table(self.shown(), width),
+        });
+        let others = self.cells.iter().skip(1).zip(&self.session.comparisons);
+        for (cell, comparison) in others.filter(|_| kernels.is_none()) {
             text.push('\n');
             text.push_str(&counted::compared(base, &cell.label, comparison, width));
         }

@@ -28,6 +28,10 @@ pub struct VersusArgs {
     /// Execute the commands in this environment, as for `run --in`; several alternate. NAME=ENV names it NAME
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
+    /// Execute them with each kernel under this directory of unpacked packages, in the guest that --in names,
+    /// as `run --kernels` does
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "environments", conflicts_with = "bench")]
+    pub kernels: Option<PathBuf>,
     /// Revisions of a repository
     #[command(flatten)]
     pub revisions: RevisionArgs,

@@ -118,8 +118,8 @@ mod tests {
             "versus",
             "parameter-scan parameter-step-size prepare processor quiet read reference reference-name rev runs setup shell show-output",
         ),
-        // A build is linked as often as --layouts says, and a guest is started for --counts.
-        ("versus", "counts layouts stacks timeout until-decided warmup with"),
+        // A build is linked as often as --layouts says, and guests are started for --counts and --kernels.
+        ("versus", "counts kernels layouts stacks timeout until-decided warmup with"),
         ("claims", "as-published check processes published quiet time"),
         ("runs.rename", "run"),
         ("runs.delete", "run"),

@@ -163,6 +163,16 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
     found.flat_map(|one| one.names).map(parsed).collect()
 }
 
+/// The names of an environment with each kernel of a directory, which is called by its release.
+///
+/// # Errors
+/// As for `--kernels` of a run.
+pub fn names_of_kernels(names: &[String], directory: &Path) -> Result<Vec<String>, Failure> {
+    let named: Vec<(String, Spec)> = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
+    let all = of_kernels(&named, directory)?;
+    Ok(all.into_iter().map(|(release, spec)| format!("{release}={spec}")).collect())
+}
+
 /// The environment with each kernel of a directory, by its release.
 /// Fails for more than one environment, or one without a kernel to choose; without any kernel it names the ones left out.
 fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String, Spec)>, Failure> {
