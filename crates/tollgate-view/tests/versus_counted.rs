@@ -21,7 +21,7 @@ fn count(name: &str, unit: Unit, samples: &[f64]) -> Measurement {
     Measurement { case: Case::plain(name), outcome: Outcome::Measured(Box::new(measured)) }
 }
 
-/// Those of a command that executes so many more instructions in the kernel, and of its own.
+/// The counts of a command that executes that many more instructions in the kernel, and of its own.
 fn counts(kernel: f64, user: f64) -> Vec<Measurement> {
     let total = 3_364_000.0 + kernel + user;
     vec![

@@ -74,7 +74,7 @@ fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String
     blocks(number, width, &|kernels| counted(atlas, rows, kernels))
 }
 
-/// A table of so many kernels, in blocks of as many as fit.
+/// A table of this number of kernels, in blocks of as many as fit.
 pub(crate) fn blocks(number: usize, width: usize, of: &dyn Fn(Range<usize>) -> Table) -> String {
     let fits = |begin: usize, end: usize| of(begin..end).room_for_names(width, end - begin + 1).is_none();
     let mut text = String::new();
