@@ -77,3 +77,41 @@ macro_rules! handler {
 pub unsafe extern "C" fn restorer() {
     core::arch::naked_asm!("mov x8, 139", "svc 0")
 }
+
+/// Offset of the mask in a ucontext: flags, link and stack are before it.
+pub const FRAME_MASK: usize = 40;
+
+/// Copies the ucontext of a signal for returns from the copy: with 1 in x21 and `result` in x0. Returns false if that is not possible:
+/// a state that does not fit lies elsewhere (EXTRA_MAGIC), and the record of v0 to v31 must be the first (struct sigcontext).
+///
+/// # Safety
+/// The kernel must have made the context. The copy must have `room` and be aligned to 16.
+pub unsafe fn copy_frame(context: *const u8, copy: *mut u8, room: usize, result: u64) -> bool {
+    const RECORDS: usize = 464;
+    const UCONTEXT: usize = RECORDS + 4096;
+    const FPSIMD_MAGIC: u32 = 0x4650_8001;
+    const EXTRA_MAGIC: u32 = 0x4558_5401;
+    let mut at = RECORDS;
+    while at + 8 <= UCONTEXT {
+        // SAFETY: the caller's; a record begins with its magic and its size.
+        let [magic, size] = unsafe { context.add(at).cast::<[u32; 2]>().read() };
+        if magic == 0 {
+            break;
+        }
+        let is_first = at == RECORDS;
+        if magic == EXTRA_MAGIC || size == 0 || is_first != (magic == FPSIMD_MAGIC) {
+            return false;
+        }
+        at += size as usize;
+    }
+    if at == RECORDS || room < UCONTEXT {
+        return false;
+    }
+    // SAFETY: as above.
+    unsafe {
+        copy.copy_from_nonoverlapping(context, UCONTEXT);
+        copy.add(OPERANDS[0]).cast::<u64>().write(result);
+        copy.add(OPERANDS[0] + 21 * 8).cast::<u64>().write(1);
+    }
+    true
+}

@@ -59,3 +59,46 @@ macro_rules! handler {
 pub unsafe extern "C" fn restorer() {
     core::arch::naked_asm!("mov eax, 15", "syscall")
 }
+
+/// Offset of the mask in a ucontext.
+pub const FRAME_MASK: usize = STATE + 9 * 8;
+
+// The kernel's struct ucontext (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h): flags,
+// link and stack, then 23 registers and the address of the floating-point state, 8 reserved words, the mask.
+const UCONTEXT: usize = 304;
+const R14: usize = 40 + 6 * 8;
+const RAX: usize = 40 + 13 * 8;
+const STATE: usize = 40 + 23 * 8;
+
+/// Copies the ucontext of a signal, and what belongs to it, for returns from the copy: with 1 in r14 and `result` in rax. Returns
+/// false if that is not possible.
+///
+/// # Safety
+/// The kernel must have made the context. The copy must have `room` and be aligned to 64.
+pub unsafe fn copy_frame(context: *const u8, copy: *mut u8, room: usize, result: u64) -> bool {
+    // struct _fpx_sw_bytes: the kernel's description of the state, in bytes that the processor does not use.
+    const SOFTWARE: usize = 464;
+    const MAGIC: u32 = 0x4650_5853;
+    /// Size of the state with FXSAVE only.
+    const LEGACY: usize = 512;
+    /// The offset of the state's copy: XRSTOR needs it aligned to 64.
+    const COPY_OF_STATE: usize = 512;
+    // SAFETY: the caller's; by the check here, the copy also has room for the state.
+    unsafe {
+        let state = context.add(STATE).cast::<*const u8>().read();
+        if state.is_null() {
+            return false;
+        }
+        let software = state.add(SOFTWARE).cast::<u32>();
+        let length = if software.read() == MAGIC { software.add(1).read() as usize } else { LEGACY };
+        if length > room.saturating_sub(COPY_OF_STATE) {
+            return false;
+        }
+        copy.copy_from_nonoverlapping(context, UCONTEXT);
+        copy.add(COPY_OF_STATE).copy_from_nonoverlapping(state, length);
+        copy.add(STATE).cast::<*mut u8>().write(copy.add(COPY_OF_STATE));
+        copy.add(R14).cast::<u64>().write(1);
+        copy.add(RAX).cast::<u64>().write(result);
+    }
+    true
+}

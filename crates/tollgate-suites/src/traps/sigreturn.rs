@@ -1,6 +1,8 @@
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use tollgate_arch::signal::{FRAME_MASK, copy_frame};
+
 use super::handler::{Handled, SIGNALS, tried};
 use super::memory::Region;
 use crate::prelude::*;
@@ -9,7 +11,8 @@ timed_loop! {
     /// rt_sigreturn(2), number 15, from a frame that continues after this call, with this stack, with r12 and r13
     /// unchanged and 1 in r14. Word 0: the frame's ucontext; word 1: how often r14 returned as 1.
     ///
-    /// A ucontext has its registers from 40 on: r12, r13, then rsp and rip at the numbers 4, 5, 15 and 16.
+    /// A ucontext has its registers from 40 on: r12, r13, then rsp and rip at the numbers 4, 5, 15 and 16. That of arm64 has them
+    /// from 184 on, the stack at 432, the address at 440 and v8 at 608; its mark is in x21, and the stack begins 128 bytes before.
     rt_sigreturn: called
         "mov rcx, [r13]", "lea rdx, [rip + 3f]",
         "mov [rcx + 72], r12", "mov [rcx + 80], r13", "mov [rcx + 160], rsp", "mov [rcx + 168], rdx",
@@ -18,7 +21,18 @@ timed_loop! {
         "mov eax, 15",
         "syscall",
         "3:",
-        "add [r13 + 8], r14"
+        "add [r13 + 8], r14";
+    aarch64
+        "ldr x9, [x20]", "adr x10, 3f", "mov x11, sp", "mov x12, x20",
+        "stp x19, x12, [x9, 336]", "str x30, [x9, 424]", "stp x11, x10, [x9, 432]",
+        // A caller keeps values in the low halves of these.
+        "stp q8, q9, [x9, 608]", "stp q10, q11, [x9, 640]", "stp q12, q13, [x9, 672]", "stp q14, q15, [x9, 704]",
+        "mov x21, 0",
+        "sub sp, x9, 128",
+        "mov x8, 139",
+        "svc 0",
+        "3:",
+        "ldr x9, [x20, #8]", "add x9, x9, x21", "str x9, [x20, #8]"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -48,28 +62,12 @@ const MARK: u64 = 0x7011_6a7e;
 fn from_the_frame(result: u64) -> Result<(), String> {
     match result {
         MARK => Ok(()),
-        other => Err(format!("rt_sigreturn left {} in rax instead of the frame's value", other as i64)),
+        other => Err(format!("rt_sigreturn left {} instead of the frame's value", other as i64)),
     }
 }
 
-// The kernel's struct ucontext (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h): flags,
-// link and stack, then 23 registers and the address of the floating-point state, 8 reserved words, the mask.
-const UCONTEXT: usize = 304;
-const R14: usize = 40 + 6 * 8;
-const RAX: usize = 40 + 13 * 8;
-const STATE: usize = 40 + 23 * 8;
-const MASK: usize = 40 + 32 * 8;
-
-// struct _fpx_sw_bytes: the kernel's description of the state, in bytes that the processor does not use.
-const SOFTWARE: usize = 464;
-const MAGIC: u32 = 0x4650_5853;
-/// Size of the state with FXSAVE only.
-const LEGACY: usize = 512;
-
 /// The offset of the copy in its region. Below it is the stack of the call, which a signal would need.
 const COPY: usize = 32 << 10;
-/// The offset of the state's copy: XRSTOR needs it aligned to 64.
-const COPY_OF_STATE: usize = COPY + 512;
 const LENGTH: usize = 64 << 10;
 
 /// The destination of `capture`, a signal handler.
@@ -78,23 +76,9 @@ static DESTINATION: AtomicUsize = AtomicUsize::new(0);
 /// A handler that copies its signal frame, for returns from the copy.
 unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let copy = DESTINATION.load(Relaxed) as *mut u8;
-    let context = context.cast::<u8>();
-    // SAFETY: the kernel made the frame; the destination fits the context and, by the check here, the state.
-    unsafe {
-        let state = context.add(STATE).cast::<*const u8>().read();
-        if copy.is_null() || state.is_null() {
-            return;
-        }
-        let software = state.add(SOFTWARE).cast::<u32>();
-        let length = if software.read() == MAGIC { software.add(1).read() as usize } else { LEGACY };
-        if length > LENGTH - COPY_OF_STATE {
-            return;
-        }
-        ptr::copy_nonoverlapping(context, copy.add(COPY), UCONTEXT);
-        ptr::copy_nonoverlapping(state, copy.add(COPY_OF_STATE), length);
-        copy.add(COPY + STATE).cast::<*mut u8>().write(copy.add(COPY_OF_STATE));
-        copy.add(COPY + R14).cast::<u64>().write(1);
-        copy.add(COPY + RAX).cast::<u64>().write(MARK);
+    // SAFETY: the kernel made the frame, and the destination has this room after the offset, which is a multiple of a page.
+    if copy.is_null() || !unsafe { copy_frame(context.cast(), copy.add(COPY), LENGTH - COPY, MARK) } {
+        return;
     }
     SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
 }
@@ -125,7 +109,7 @@ impl FromFrame {
 impl BatchHooks for FromFrame {
     fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<()> {
         let copy = self.region.start() + COPY as u64;
-        let mask = (copy as usize + MASK) as *mut u64;
+        let mask = (copy as usize + FRAME_MASK) as *mut u64;
         // The return also restores a mask: this is the current one.
         // SAFETY: with no set the call only writes 8 bytes within the region.
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, ptr::null::<u64>(), mask, 8) };
