@@ -7,7 +7,7 @@ pub const CONTEXT: &[u8; 3] = b"x20";
 pub const PLUS: &[u8; 3] = b", #";
 
 /// Writes a loop as on x86-64, from what follows `; aarch64`: instructions, or `none "reason"` for an operation that arm64 does
-/// not have. A loop with neither is not written for arm64 yet.
+/// not have.
 ///
 /// In the body `x20` is the context and `x19` the counter, which must be kept, as must `x30` after `called`; all else is free.
 /// `x0` is the result. Offsets from `x20` are checked at compile time.
@@ -35,9 +35,6 @@ macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: called) => {
         $crate::timed_loop! { @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", "ret" }
     };
-    ($(#[$doc:meta])* $name:ident: called $($x86:literal),+) => {
-        $crate::timed_loop! { @none $(#[$doc])* $name: true; "its loop is not written for arm64 yet" }
-    };
     ($(#[$doc:meta])* $name:ident:) => {
         $crate::timed_loop! { @ $(#[$doc])* $name: false; }
     };
@@ -54,11 +51,6 @@ macro_rules! timed_loop {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
         }
-    };
-    (
-        $(#[$doc:meta])* $name:ident: $(first $($x86_first:literal),+;)? $($x86:literal),* $(; after $($x86_after:literal),+)?
-    ) => {
-        $crate::timed_loop! { @none $(#[$doc])* $name: false; "its loop is not written for arm64 yet" }
     };
     (@none $(#[$doc:meta])* $name:ident: $called:literal; $why:literal) => {
         $(#[$doc])*
@@ -142,17 +134,11 @@ macro_rules! call_argument {
 }
 
 /// Writes the loop of another thread as on x86-64, from what follows `; aarch64`. In the body `x20` points to the
-/// [`Side`](crate::frame::Side); `x19` must be kept. One with nothing there is not written for arm64 yet, and its partner's loop is not
-/// either.
+/// [`Side`](crate::frame::Side); `x19` must be kept.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: none; aarch64 $($body:tt)+) => {
         $crate::contending_loop! { $(#[$doc])* $name: "none"; aarch64 $($body)+ }
-    };
-    ($(#[$doc:meta])* $name:ident: $($x86:literal),*) => {
-        $(#[$doc])*
-        #[allow(non_upper_case_globals)] // It stands for a function.
-        const $name: $crate::frame::ContendingLoop = $crate::frame::no_contending_loop;
     };
     ($(#[$doc:meta])* $name:ident: $($x86:literal),*; aarch64 $($body:literal),*) => {
         const _: bool = $crate::frame::uses_words(&[$($body),*], $crate::frame::WORDS * 8);
