@@ -295,12 +295,12 @@ impl Alternated {
         }
     }
 
-    /// The least time of a turn: long against what switching takes.
+    /// The least time of a turn: long against what the slowest switch takes.
     fn turn(&self) -> Duration {
         const LEAST: Duration = Duration::from_secs(1);
         const TIMES: u32 = 10;
         match self {
-            Self::Switches(all) => LEAST.max(TIMES * all.iter().map(Switch::took).sum::<Duration>()),
+            Self::Switches(all) => LEAST.max(TIMES * all.iter().map(Switch::took).max().unwrap_or_default()),
             _ => Duration::ZERO,
         }
     }
