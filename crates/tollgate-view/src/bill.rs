@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tollgate_inspect::bpf::Program;
 use tollgate_model::compare::Verdict;
-use tollgate_model::text::clean;
-use tollgate_model::{Facts, Reach, Unit};
+use tollgate_model::text::{clean, listed};
+use tollgate_model::{Fact, Facts, Reach, Unit, Unknown};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_output::value::NONE;
@@ -135,6 +135,18 @@ fn way(fact: &str, facts: &Facts) -> Way {
     }
 }
 
+/// The facts about what may be on that this user may not read.
+pub fn hidden(facts: &Facts) -> Vec<String> {
+    const STARTS: [&str; 5] = ["audit.", "bpf.", "kernel.tracer", "kernel.trace_events", "kernel.kprobes"];
+    let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
+    let about = |name: &str| STARTS.iter().any(|start| name.starts_with(start));
+    facts
+        .iter()
+        .filter(|(name, fact)| about(name) && is_refused(fact))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
 /// Whether a shell takes it as one word, and as nothing else.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:.".contains(c))
@@ -169,6 +181,8 @@ pub fn runs(before: &[Program], after: &[Program]) -> Vec<Runs> {
 pub struct Bill<'a> {
     /// Everything that is on.
     pub charges: Vec<Charge>,
+    /// The facts that this user may not read.
+    pub hidden: Vec<String>,
     /// The session that took each thing away in turns; the last of several environments is without all.
     pub measured: Option<Session<'a>>,
     /// The session of guests, each without one thing.
@@ -185,6 +199,8 @@ pub struct Bill<'a> {
 pub struct BillDocument<'a> {
     /// Everything that is on, the heaviest first.
     charges: &'a [Charge],
+    /// The facts that this user may not read, which root may.
+    hidden: &'a [String],
     /// Its session: the first environment has everything, each other one lacks what its switch names.
     measured: Option<SessionDocument<'a>>,
     /// The session of guests: the first has everything.
@@ -201,6 +217,7 @@ impl<'a> Bill<'a> {
         let of = |session: &'a Option<Session>| session.as_ref().map(|one| SessionDocument::new(one, &[]));
         BillDocument {
             charges: &self.charges,
+            hidden: &self.hidden,
             measured: of(&self.measured),
             counted: of(&self.counted),
             programs: &self.programs,
@@ -235,10 +252,10 @@ impl<'a> Bill<'a> {
 
     /// Lists what is on, and how each cost can be known.
     pub fn list(&self, width: usize) -> String {
-        if self.charges.is_empty() {
-            return "Nothing that tollgate knows of sits on the boundaries of this machine.\n".to_owned();
-        }
         let mut text = String::new();
+        if self.charges.is_empty() {
+            text.push_str("Nothing that tollgate knows of sits on the boundaries of this machine.\n");
+        }
         for Charge { name, boundaries, way, .. } in &self.charges {
             let on = if boundaries.is_empty() { "everything".to_owned() } else { boundaries.join(", ") };
             text.push_str(&paragraph(&format!("on {on}"), width, &format!("{}: ", clean(name))));
@@ -251,6 +268,10 @@ impl<'a> Bill<'a> {
                 Way::NotKnown { why } => format!("not known: {why}"),
             };
             text.push_str(&paragraph(&how, width, "    "));
+        }
+        if !self.hidden.is_empty() {
+            let hidden = format!("Only root may see: {}", listed(&self.hidden));
+            text.push_str(&paragraph(&hidden, width, ""));
         }
         text
     }

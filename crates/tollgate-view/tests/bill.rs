@@ -45,7 +45,10 @@ fn session(ratios: &[Without]) -> (Vec<Side>, Vec<Run>) {
 #[test]
 fn what_is_on_is_listed_with_the_way_to_its_cost() {
     insta::assert_snapshot!(Bill { charges: machine(), ..Bill::default() }.text(80));
-    assert!(Bill::default().text(80).starts_with("Nothing that tollgate knows"));
+    let refused = facts(&[("audit.rules", Fact::refused("test")), ("kernel.release", Fact::refused("test"))]);
+    let nothing = Bill { hidden: tollgate_view::bill::hidden(&refused), ..Bill::default() }.text(80);
+    assert!(nothing.starts_with("Nothing that tollgate knows"), "{nothing}");
+    assert!(nothing.ends_with("Only root may see: audit.rules\n"), "{nothing}");
 }
 
 #[test]

@@ -24,8 +24,9 @@ impl BillArgs {
     /// # Errors
     /// It is interrupted. A cost that cannot be measured is a line of the bill.
     pub fn execute(&self) -> Result<(), Failure> {
-        let charges = bill::charges(&read_facts(&Machine::here()));
-        let mut found = Bill { charges, ..Bill::default() };
+        let facts = read_facts(&Machine::here());
+        let mut found =
+            Bill { charges: bill::charges(&facts), hidden: bill::hidden(&facts), ..Bill::default() };
         let (mut measured, mut counted) = (Vec::new(), Vec::new());
         if self.yes {
             interrupt::install();
@@ -47,10 +48,12 @@ impl BillArgs {
             }
             if let Some(args) = turns(&found.charges, self.time) {
                 measured = keep("what is measured in turns", run::session_of(&args?));
-                go_on()?;
             }
-            if let Some(args) = guests(&found.charges) {
+            let is_interrupted = interrupt::requested().is_some();
+            if let Some(args) = guests(&found.charges).filter(|_| !is_interrupted) {
                 counted = keep("what a guest counts", run::session_of(&args?));
+            }
+            if measured.is_empty() && counted.is_empty() {
                 go_on()?;
             }
             found.missing = missing;
