@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_engine::interrupt;
 use tollgate_environments::{Cleanup, KnobSetting};
 use tollgate_inspect::{Machine, bpf, read_facts};
-use tollgate_model::Run;
+use tollgate_model::{Fact, FactValue, Run};
 use tollgate_view::bill::{self, Bill, CALLS, Charge, Runs, Way};
 use tollgate_view::session::Session;
 
@@ -40,7 +40,8 @@ impl BillArgs {
                 Err(_) => Vec::new(),
             };
             if found.charges.iter().any(|charge| charge.way == Way::Statistics) {
-                match statistics() {
+                let is_on = facts.get("kernel.bpf_stats").and_then(Fact::value).and_then(FactValue::as_flag);
+                match statistics(is_on == Some(true)) {
                     Ok(programs) => found.programs = programs,
                     Err(failure) => drop(keep("the runs of BPF programs", Err(failure))),
                 }
@@ -110,19 +111,18 @@ fn calls() -> Vec<String> {
 }
 
 /// The runs of BPF programs while the kernel times them, which adds two readings of the clock to each.
-fn statistics() -> Result<Vec<Runs>, Failure> {
+fn statistics(is_on: bool) -> Result<Vec<Runs>, Failure> {
     let programs = || {
         bpf::programs()
             .map_err(|errno| Failure::input(format!("bpf(2): {}", std::io::Error::from_raw_os_error(errno))))
     };
-    let claimed = KnobSetting::claim("kernel.bpf_stats_enabled=1");
-    let mut knob = match claimed {
-        Ok(knob) => Some(knob),
-        // It may be on for another tool.
-        Err(error) if !error.to_string().contains("already is") => {
-            return Err(Failure::input(error.to_string()));
-        }
-        Err(_) => None,
+    // It may be on for another tool.
+    let mut knob = match is_on {
+        true => None,
+        false => Some(
+            KnobSetting::claim("kernel.bpf_stats_enabled=1")
+                .map_err(|error| Failure::input(error.to_string()))?,
+        ),
     };
     let lock = knob.as_ref().map(KnobSetting::lock);
     let cleanup = Cleanup::holding(lock.as_slice()).map_err(|error| Failure::input(plainly(&error)))?;
