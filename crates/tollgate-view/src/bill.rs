@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollgate_inspect::bpf::Program;
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::{clean, listed};
-use tollgate_model::{Fact, Facts, Reach, Unit, Unknown};
+use tollgate_model::{Fact, FactValue, Facts, Reach, Unit, Unknown};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_output::value::NONE;
@@ -97,8 +97,9 @@ fn way(fact: &str, facts: &Facts) -> Way {
     let measured = |without: &str, with: String| Way::Measured { without: without.to_owned(), with };
     match fact {
         "audit.rules" | "audit.enabled" => match known("audit.enabled").and_then(|value| value.as_f64()) {
+            Some(1.0) => measured("auditctl -e 0", "auditctl -e 1".to_owned()),
             Some(2.0) => not_known("the rules are locked until the next boot (auditctl -e 2)"),
-            _ => measured("auditctl -e 0", "auditctl -e 1".to_owned()),
+            _ => not_known("auditing is off, or its state is unknown: nothing may be switched on"),
         },
         "kernel.tracer" => match known(fact).and_then(|value| value.as_text()).filter(|name| is_word(name)) {
             Some(name) => {
@@ -108,7 +109,7 @@ fn way(fact: &str, facts: &Facts) -> Way {
             None => not_known("its name is not one that a shell can be given"),
         },
         "kernel.trace_events" => match known(fact) {
-            Some(tollgate_model::FactValue::List(events)) if events.iter().all(|event| is_word(event)) => {
+            Some(FactValue::List(events)) if events.iter().all(|event| is_word(event)) => {
                 const FILE: &str = "/sys/kernel/tracing/set_event";
                 measured(&format!("echo > {FILE}"), format!("printf '%s\\n' {} > {FILE}", events.join(" ")))
             }
@@ -116,8 +117,7 @@ fn way(fact: &str, facts: &Facts) -> Way {
         },
         "kernel.traced_system_calls" => not_known("it is part of the traced events of the kernel"),
         "kernel.kprobes" => {
-            const FILE: &str = "/sys/kernel/debug/kprobes/enabled";
-            measured(&format!("echo 0 > {FILE}"), format!("echo 1 > {FILE}"))
+            not_known("if they are armed, run --switch with 0 and 1 in /sys/kernel/debug/kprobes/enabled")
         }
         _ if fact.starts_with("mitigation.") => Way::Counted { parameter: "mitigations=off" },
         _ if fact.starts_with("bpf.") => Way::Statistics,

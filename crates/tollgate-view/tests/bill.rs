@@ -57,8 +57,12 @@ fn what_a_shell_would_read_otherwise_is_not_given_to_it() {
     assert!(matches!(way("kernel.tracer", Fact::known("nop;reboot", "test")), Way::NotKnown { .. }));
     assert!(matches!(way("kernel.trace_events", list(&["a:b", "$(reboot)"])), Way::NotKnown { .. }));
     assert!(matches!(way("kernel.trace_events", list(&["a:b"])), Way::Measured { .. }));
-    let locked = charges(&facts(&[("audit.enabled", Fact::known(2, "test"))])).remove(0);
-    assert!(matches!(locked.way, Way::NotKnown { .. }));
+    // Nothing that is off, or locked, is switched on at the end.
+    for enabled in [0, 2] {
+        let state = ("audit.enabled", Fact::known(enabled, "test"));
+        let rules = charges(&facts(&[state, ("audit.rules", list(&["always,exit"]))])).remove(0);
+        assert!(matches!(rules.way, Way::NotKnown { .. }), "{enabled}");
+    }
 }
 
 #[test]
