@@ -3,7 +3,7 @@
 //! The tables are text that is searched linearly: names are looked up when a table is shown, never while a command runs.
 
 pub use tollgate_arch::abi::X32;
-use tollgate_arch::abi::{CALLS, CALLS_32};
+use tollgate_arch::abi::{CALLS, CALLS_32, is_x32};
 
 /// On x86-64, the numbers that mean a call of x32 alone.
 const X32_ALONE: std::ops::RangeInclusive<u32> = 512..=547;
@@ -15,7 +15,7 @@ pub fn name(number: i64, is_32_bit: bool) -> String {
         u32::try_from(number).ok().and_then(|number| base_name(number, is_32_bit).map(|name| (name, number)));
     match known {
         Some((name, _)) if is_32_bit => format!("{name} (32-bit)"),
-        Some((name, number)) if number & X32 != 0 => format!("{name} (x32)"),
+        Some((name, number)) if is_x32(number) => format!("{name} (x32)"),
         Some((name, _)) => name.to_owned(),
         None if is_32_bit => format!("call {number} (32-bit)"),
         None => format!("call {number}"),
@@ -24,7 +24,7 @@ pub fn name(number: i64, is_32_bit: bool) -> String {
 
 /// Returns the name in the kernel's table, without the ABI.
 pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
-    let (table, wanted) = match (is_32_bit, number & X32 != 0) {
+    let (table, wanted) = match (is_32_bit, is_x32(number)) {
         (true, _) => (CALLS_32, number),
         (false, true) => (CALLS, number & !X32),
         (false, false) if X32_ALONE.contains(&number) => return None,
@@ -51,7 +51,7 @@ pub fn number(name: &str) -> Option<Numbers> {
     };
     let long = find(CALLS, false).map(|(number, _)| number);
     let x32 = find(CALLS, true).map(|(number, _)| number).or(long).map(|number| number | X32);
-    let x32 = x32.filter(|number| number & X32 != 0);
+    let x32 = x32.filter(|number| is_x32(*number));
     let short = entries(CALLS_32).find(|(_, entry)| *entry == name).map(|(number, _)| number);
     (long.is_some() || short.is_some()).then_some(Numbers { long, short, x32 })
 }

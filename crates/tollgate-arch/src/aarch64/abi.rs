@@ -6,6 +6,11 @@ pub const AUDIT_ARCH: u32 = 0xc000_00b7;
 pub const AUDIT_ARCH_32: u32 = 0x4000_0028;
 /// No numbers are marked: there is one ABI of 64-bit programs.
 pub const X32: u32 = 0;
+
+/// No number is of the x32 ABI.
+pub const fn is_x32(_number: u32) -> bool {
+    false
+}
 /// The number of poll(3): ppoll(2), whose third and fourth arguments are the addresses of the time and of a mask of signals.
 pub const POLL: libc::c_long = libc::SYS_ppoll;
 /// vfork(3) is a clone(2).

@@ -6,6 +6,11 @@ pub const AUDIT_ARCH: u32 = 0xc000_003e;
 pub const AUDIT_ARCH_32: u32 = 0x4000_0003;
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
 pub const X32: u32 = 0x4000_0000;
+
+/// Whether a number is of the x32 ABI.
+pub const fn is_x32(number: u32) -> bool {
+    number & X32 != 0
+}
 /// The number of poll(3): poll(2), whose third argument is the time in milliseconds.
 pub const POLL: libc::c_long = libc::SYS_poll;
 /// The number of vfork(2).
