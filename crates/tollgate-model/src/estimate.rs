@@ -14,6 +14,9 @@ pub const CONFIDENCE: f64 = 0.95;
 /// of the median at [`CONFIDENCE`] exists.
 pub const ENOUGH_PROCESSES: usize = 6;
 
+/// The fact with the nanoseconds by which the run's clock advances.
+pub const CLOCK_TICK: &str = "clock.tick";
+
 /// With fewer samples the 99th percentile is their maximum.
 pub const ENOUGH_FOR_P99: usize = 100;
 
@@ -149,21 +152,22 @@ pub fn paces(span_ns: Option<u64>) -> f64 {
     span_ns.map_or(f64::INFINITY, |span| span as f64 / PACE_NS)
 }
 
-/// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same
-/// group) in the median of its processes, divided by the operations of a batch of `of`. 0 if either is not a time. A quantile
-/// of all samples would be that of the disturbed ones as soon as these are a twentieth.
-pub fn detection_limit(null: &Measured, of: &Measured) -> f64 {
-    batch_error(null).map_or(0.0, |error| error_per_operation(error, of))
+/// The detection limit of `of` in a run, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same
+/// group) in the median of its processes, or [`CLOCK_TICK`] if that is longer, divided by the operations of a batch of `of`. 0 if
+/// either is not a time. A quantile of all samples would be that of the disturbed ones as soon as these are a twentieth.
+pub fn detection_limit(run: &Run, null: &Measured, of: &Measured) -> f64 {
+    batch_error(run, null).map_or(0.0, |error| error_per_operation(error, of))
 }
 
-pub(crate) fn batch_error(null: &Measured) -> Option<f64> {
+pub(crate) fn batch_error(run: &Run, null: &Measured) -> Option<f64> {
+    let tick = run.facts.get(CLOCK_TICK).and_then(|fact| fact.value()?.as_f64()).unwrap_or(0.0);
     let scale = nanoseconds_per_unit(null)? * null.ops_per_sample as f64;
     let of_process = |samples: &[f64]| {
         let sizes: Vec<f64> = samples.iter().map(|sample| sample.abs()).collect();
         stats::quantile(&stats::sorted(&sizes), 0.95)
     };
     let errors: Vec<f64> = null.by_process().filter_map(of_process).collect();
-    stats::median(&errors).map(|size| (size * scale).min(f64::MAX))
+    stats::median(&errors).map(|size| (size * scale).max(tick).min(f64::MAX))
 }
 
 pub(crate) fn error_per_operation(batch_error: f64, of: &Measured) -> f64 {
@@ -198,7 +202,7 @@ pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
     }
     let is_null = |(case, null): &(&Case, &Measured)| is_empty_loop(case) && null.group == measured.group;
     let bound = match run.measured().find(is_null) {
-        Some((_, null)) => Level::from_measured(measured)?.bound(detection_limit(null, measured)),
+        Some((_, null)) => Level::from_measured(measured)?.bound(detection_limit(run, null, measured)),
         None => None,
     };
     match bound {

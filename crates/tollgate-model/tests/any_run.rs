@@ -213,7 +213,7 @@ proptest! {
                     Reading::BelowLimit(bound) => prop_assert!(bound.is_finite()),
                 }
                 for null in measured_of(run) {
-                    prop_assert!(detection_limit(null, measured).is_finite());
+                    prop_assert!(detection_limit(run, null, measured).is_finite());
                 }
                 if let Some(found) = paired(run, measured, 3) {
                     assert_paired(&found, measured, of_case(run, &found.baseline));

@@ -5,10 +5,10 @@
 use crate::support;
 use support::{Random, measured, run_of};
 use tollgate_model::compare::{Spread, Verdict, compare, compare_knowing, paired, paired_rows};
-use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
+use tollgate_model::estimate::{CLOCK_TICK, Estimate, Reading, detection_limit, reading};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP, RAW_LOOP};
 use tollgate_model::stats::Interval;
-use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
+use tollgate_model::{Case, Fact, Measured, Outcome, Provenance, Run, Unit};
 
 /// Processes of 40 samples about these medians.
 fn about(medians: &[f64]) -> Vec<Vec<f64>> {
@@ -106,14 +106,24 @@ fn discarded_rounds_are_a_share_of_all() {
 fn an_interval_that_reaches_the_detection_limit_gives_a_bound() {
     let null = empty_loop();
     let mut case = steady(0.3);
+    let mut run = run_with(&[]);
     // About 95 % of the null's batches are within 0.475 ns * 200 operations.
-    assert!((detection_limit(&null, &case) - 0.475).abs() < 0.03);
+    assert!((detection_limit(&run, &null, &case) - 0.475).abs() < 0.03);
     case.ops_per_sample = 20;
-    assert!((detection_limit(&null, &case) - 4.75).abs() < 0.3);
+    assert!((detection_limit(&run, &null, &case) - 4.75).abs() < 0.3);
     case.unit = Unit::Cycles; // At 2 GHz twice as many as nanoseconds.
-    assert!((detection_limit(&null, &case) - 9.5).abs() < 0.6);
+    assert!((detection_limit(&run, &null, &case) - 9.5).abs() < 0.6);
     case.unit = Unit::Bytes;
-    assert_eq!(detection_limit(&null, &case), 0.0);
+    assert_eq!(detection_limit(&run, &null, &case), 0.0);
+
+    // Two readings of a clock of 24 MHz differ by 41.7 ns or not at all.
+    run.facts.insert(CLOCK_TICK.to_owned(), Fact::known(41.7, "a test"));
+    for (operations, limit) in [(1, 95.0), (20, 4.75), (200, 0.475)] {
+        let case = Measured { ops_per_sample: operations, ..steady(0.3) };
+        assert!((detection_limit(&run, &null, &case) - limit).abs() < 0.06 * limit);
+        let equal = measured("entry", &vec![vec![0.0; 41]; 7]);
+        assert_eq!(detection_limit(&run, &equal, &case), 41.7 / operations as f64);
+    }
 
     let run = run_with(&[(EMPTY_LOOP, null), ("entry/a", steady(0.3)), ("entry/b", steady(100.0))]);
     let Some(Reading::BelowLimit(bound)) = reading(&steady(0.3), &run) else { panic!("an estimate") };
@@ -230,7 +240,7 @@ fn more_processes_never_take_a_figure_away() {
         let null = single(measured("files", &errors.collect::<Vec<_>>()));
         let medians = (0..processes).map(|at| 500.0 + f64::from(at * 7 % 11));
         let read = single(measured("files", &about(&medians.collect::<Vec<_>>())));
-        let limit = detection_limit(&null, &read);
+        let limit = detection_limit(&run_with(&[]), &null, &read);
         assert!((15.0..25.0).contains(&limit), "{processes} processes: {limit} ns");
         let run = run_with(&[(EMPTY_LOOP, null), ("files/read", read)]);
         let (_, read) = run.measured().nth(1).expect("the read");

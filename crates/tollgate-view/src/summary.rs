@@ -132,7 +132,7 @@ impl<'a> Summary<'a> {
     /// The detection limits of a group's rows: the smallest and the largest.
     pub fn detection_limits(&self, group: &str) -> Option<(f64, f64)> {
         let null = &self.own(own::EMPTY_LOOP, group).filter(|null| !null.is_count())?.measured;
-        let limits = self.of_group(group).map(|figures| detection_limit(null, &figures.measured));
+        let limits = self.of_group(group).map(|figures| detection_limit(self.run, null, &figures.measured));
         let limits: Vec<f64> = limits.collect();
         let smallest = limits.iter().copied().min_by(f64::total_cmp)?;
         Some((smallest, limits.into_iter().max_by(f64::total_cmp)?))

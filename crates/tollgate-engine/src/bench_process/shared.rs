@@ -99,6 +99,9 @@ pub struct SharedResults {
 pub struct Report {
     /// The time stamp counter with the source of its frequency, or the reason against it. `None` if it was not asked for.
     pub clock: Option<Result<(Clock, FrequencySource), String>>,
+    /// [`Clock::step`] of it, or of the kernel's; `None` if the clock was not asked for, or counts instructions.
+    #[serde(default)]
+    pub step: Option<u64>,
     pub pin_error: Option<i32>,
     /// The observation of pinned threads; `None` if it was not asked for, or could not be made.
     pub affinity: Option<Observed>,
@@ -394,7 +397,7 @@ mod tests {
         let over = Duration::from_millis(40);
         let affinity = Some(Observed { pinned: 1, ran_on: [Some(1), None], quick: 9, over });
         let pmu = Some(Err(NoPmu { is_refused: true, why: "EPERM".to_owned() }));
-        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity, pmu };
+        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity, pmu, step: Some(26) };
         shared.set_report(&report);
         assert_eq!(shared.report(), report);
     }

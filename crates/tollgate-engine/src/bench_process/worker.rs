@@ -177,7 +177,9 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
         }
         _ => None,
     };
-    let mut report = Report { clock, ..Report::default() };
+    let used = clock.as_ref().map(|found| found.as_ref().map_or(Clock::Kernel, |(clock, _)| *clock));
+    let step = used.filter(|_| task.work == Work::Clock).map(Clock::step);
+    let mut report = Report { clock, step, ..Report::default() };
     if let Some(Err(error)) = pinned {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
     } else if task.work == Work::Clock {

@@ -114,6 +114,19 @@ impl Clock {
         }
     }
 
+    /// Returns the ticks by which it advances: of a counter, the greatest common divisor of the differences of many readings, since
+    /// one may advance less often than it has ticks (Arm ARM, D12.1.2); of the kernel's clock, the least difference.
+    pub fn step(self) -> u64 {
+        const READINGS: usize = 2_000;
+        let readings: Vec<u64> = (0..READINGS).map(|_| self.moment()).collect();
+        let differences = readings.windows(2).map(|two| two[1].wrapping_sub(two[0])).filter(|by| *by != 0);
+        let step = match self {
+            Self::Tsc { .. } => differences.reduce(common_divisor),
+            Self::Kernel => differences.min(),
+        };
+        step.unwrap_or(1)
+    }
+
     /// Converts ticks to nanoseconds.
     pub fn nanoseconds(self, ticks: f64) -> f64 {
         ticks * 1e9 / self.hz() as f64
@@ -145,6 +158,10 @@ impl Clock {
             Self::Kernel => monotonic_raw(),
         }
     }
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 /// See [`counter::start`].
@@ -305,6 +322,18 @@ mod tests {
         });
         let least = differences.inspect(|by| println!("{by}")).find(|by| *by < 0.02);
         assert!(least.is_some(), "{source:?}");
+    }
+
+    #[test]
+    fn what_passes_is_a_number_of_steps() {
+        assert_eq!([(12, 18), (26, 0), (1, 7)].map(|(a, b)| common_divisor(a, b)), [6, 26, 1]);
+        let clock = Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock);
+        let step = clock.step();
+        assert!(step > 0);
+        if clock != Clock::Kernel {
+            let spans = (0..1_000).map(|_| clock.time(|| ())).filter(|span| span.same_processor);
+            assert!(spans.into_iter().all(|span| span.ticks % step == 0), "{step}");
+        }
     }
 
     /// The time found for a read if the kernel's clock and the counter take this long; every 701st step is interrupted for 50 µs.

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_arch::counter;
 use tollgate_model::bounded::MAX_PROCESSES;
+use tollgate_model::estimate::CLOCK_TICK;
 use tollgate_model::text::plainly;
 use tollgate_model::{Fact, Measurement, Outcome, own};
 use tollgate_os::children::{Inherited, Subreaper};
@@ -391,6 +392,10 @@ pub(crate) fn clock_found(
     facts.push(("run.clock".to_owned(), fact));
     facts.extend(report.pmu.as_ref().map(|found| ("run.counters".to_owned(), events::fact(found))));
     facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
+    // The rate differs a little from calibration to calibration.
+    let rounded = |tick: f64| format!("{tick:.2e}").parse().unwrap_or(tick);
+    let tick = report.step.map(|step| rounded(clock.nanoseconds(step as f64)));
+    facts.extend(tick.map(|tick| (CLOCK_TICK.to_owned(), Fact::known(tick, "many readings of run.clock"))));
     (clock, affinity, facts)
 }
 

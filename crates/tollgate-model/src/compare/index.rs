@@ -16,7 +16,7 @@ impl<'a> Index<'a> {
             run.measurements.iter().map(|measurement| (&measurement.case, &measurement.outcome)).collect();
         let mut batch_errors = HashMap::new();
         for (_, null) in run.measured().filter(|(case, _)| is_empty_loop(case)) {
-            if let Some(error) = batch_error(null) {
+            if let Some(error) = batch_error(run, null) {
                 batch_errors.entry(null.group.as_str()).or_insert(error);
             }
         }
