@@ -40,10 +40,6 @@ impl Agent {
         &self.arguments
     }
 
-    pub fn file(&self) -> io::Result<fs::File> {
-        fs::File::open(OWN)
-    }
-
     /// Opens the executable and returns its size in bytes.
     pub fn open(&self) -> Result<(fs::File, u64), EnvironmentError> {
         let open = || {

@@ -16,6 +16,7 @@ use crate::pairs::{Changes, Key, SpecError, near};
 use crate::prepared::Prepared;
 use crate::ram::OnRam;
 use crate::ready::Ready;
+use crate::vm::Kernels;
 
 mod container;
 mod exec;
@@ -105,7 +106,7 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    fn with_kernel(&self, _file: &Path) -> Option<Spec> {
+    fn with_kernels(&self, _directory: &Path) -> Option<Result<Kernels<Spec>, String>> {
         None
     }
 }

@@ -1,7 +1,7 @@
 //! A guest with a Linux of its own, in QEMU. This program is its `/init`, and the agent in it.
 //!
-//! - Parsing and choosing: `settings` is what its name asks for. `kernel` is the file that is booted, and its release. `kvm`
-//!   decides whether the processor executes the guest.
+//! - Parsing and choosing: `settings` is what its name asks for, `arch` what differs between architectures. `kernel` is the file that is
+//!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
 //!   `programs` are the host's programs for it, `tree` the host's files that commands need. `planted` is how `/init` makes
 //!   them and executes the commands. `file_system` has modules and packages of file systems. `layout` is shared by both
@@ -13,6 +13,7 @@
 //!   knows of a guest.
 //! - Inside: `init` leads from `/init` to the agent, and `inside` is what the agent reports.
 
+mod arch;
 mod console;
 mod devices;
 mod disk;
@@ -31,6 +32,7 @@ mod on_ram;
 mod pin;
 mod planted;
 mod plugin;
+mod program;
 mod programs;
 mod qemu;
 mod qmp;
@@ -53,7 +55,6 @@ use tollgate_engine::versus::Order;
 use tollgate_engine::versus::counted::{self, Rounds};
 use tollgate_model::Fact;
 
-use crate::agent::Agent;
 use crate::commands::quoted;
 use crate::container::Paths;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
@@ -63,6 +64,7 @@ use crate::ready::{Begin, Ready};
 use crate::started::{self, Start, Started};
 use crate::wanted::Wanted;
 
+use arch::Arch;
 use console::Console;
 use devices::Devices;
 pub use init::serve_if_init;
@@ -113,20 +115,26 @@ impl Guest {
     /// this environment alone. An error says what is missing, with its package.
     pub fn prepare(spec: &Vm, paths: Paths<'_>, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let private = paths.private();
-        let qemu = Qemu::find()?;
-        let kernel = Kernel::find(spec.kernel.as_deref())?;
+        let qemu = Qemu::find(spec.arch)?;
+        let kernel = Kernel::find(spec.kernel.as_deref(), spec.arch)?;
+        let mut program = program::open(spec)?;
         let kvm::Chosen { accel, remark } = kvm::choose(spec)?;
         let mut modules = Modules::read(&kernel);
-        let channel = Channel::choose(&modules, spec.vmm)?;
+        let channel = Channel::choose(&modules, spec)?;
         for name in channel.modules(spec.vmm) {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
         let on = spec.on.as_ref();
+        if on.is_some() && !spec.arch.is_own() {
+            return Err(unusable!(
+                "vm: on=: it needs programs such as mkfs, and the host has none for {}; omit it",
+                spec.arch
+            ));
+        }
         let ram = on.map(|on| on_ram::prepare(on, &kernel, &mut modules, private, stop)).transpose()?;
         let devices = Devices::prepare(spec, accel, &kernel, &mut modules, paths)?;
         let machine = Machine::new(spec, accel, channel);
-        let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
-        let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
+        let (initramfs, contents) = root(&mut program, &kernel, &modules, &machine, &devices, on.zip(ram))?;
         let console = RefCell::default();
         let timed = OnceCell::new();
         let running = Rc::default();
@@ -286,6 +294,12 @@ impl Ready for Guest {
         if !self.is_counting() {
             return Err(unusable!("vm: its instructions are not counted; vm:exact counts them"));
         }
+        if !self.machine.arch.is_own() {
+            return Err(unusable!(
+                "vm: a command is a file of this machine, and a guest for {} cannot execute it; omit arch=",
+                self.machine.arch
+            ));
+        }
         if self.machine.cpus != 1 {
             return Err(unusable!(
                 "vm: a command is counted on one processor, but cpus={} asks for more; omit it",
@@ -312,7 +326,10 @@ impl Ready for Guest {
     /// The guest gets the module, or the reason why there is none.
     fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let Kernel { file, release, .. } = &self.kernel;
-        let built = module::build(file, release, making.own()?, &making.cleanup, stop);
+        let built = match self.machine.arch {
+            Arch::X86 => module::build(file, release, making.own()?, &making.cleanup, stop),
+            arch => Err(unusable!("the module is code of x86-64, but the guest's processor is {arch}")),
+        };
         let (path, bytes) = match built {
             Ok(bytes) => (layout::EMULATE, bytes),
             Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
@@ -329,15 +346,16 @@ impl Ready for Guest {
 
 /// Returns QEMU's version and the kernel of a guest that names none. An error says what is missing, with its package.
 pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
-    let version = Qemu::find()?.version(stop)?;
-    let kernel = Kernel::find(None)?;
+    let arch = Arch::default();
+    let version = Qemu::find(arch)?.version(stop)?;
+    let kernel = Kernel::find(None, arch)?;
     Ok(format!("{version}; {kernel}"))
 }
 
 /// The monitor's executable and the kernel, if they exist.
 pub(crate) fn files(spec: &Vm) -> Vec<PathBuf> {
-    let program = Qemu::find().ok().map(|qemu| qemu.program);
-    let kernel = Kernel::find(spec.kernel.as_deref()).ok().map(|kernel| kernel.file);
+    let program = Qemu::find(spec.arch).ok().map(|qemu| qemu.program);
+    let kernel = Kernel::find(spec.kernel.as_deref(), spec.arch).ok().map(|kernel| kernel.file);
     program.into_iter().chain(kernel).collect()
 }
 
@@ -347,7 +365,7 @@ pub(crate) fn has_disk(spec: &Vm) -> Result<bool, EnvironmentError> {
 }
 
 fn root(
-    agent: &Agent,
+    program: &mut File,
     kernel: &Kernel,
     modules: &Modules,
     machine: &Machine,
@@ -368,7 +386,7 @@ fn root(
         if devices.disk.is_some() {
             made.file(layout::DISK, disk::FILE_SYSTEM.as_bytes())?;
         }
-        made.program("init", &mut agent.file()?)?;
+        made.program("init", program)?;
         made.file(layout::MARK, machine.channel.name().as_bytes())?;
         if machine.is_counting() {
             // The kernel's generator has this many bytes for a key and a nonce. Their value does not matter.

@@ -282,7 +282,7 @@ fn a_directory_without_kernels_is_refused_before_a_guest_is_started() {
     assert_eq!(refused("vm:exact", "."), none);
     std::fs::create_dir(home.path().join("boot")).expect("a directory");
     std::fs::write(home.path().join("boot/vmlinuz-6.1.0-9-arm64"), "MZ").expect("a file");
-    let other = "it is not a kernel for x86; a bzImage or a vmlinux would be right";
+    let other = "it is not a kernel for x86-64; a bzImage or a vmlinux would be right";
     assert_eq!(refused("vm:exact", "."), format!("--kernels .: ./boot/vmlinuz-6.1.0-9-arm64: {other}"));
     let two = ["run", "entry/call", "--quiet", "--in", "host", "--in", "vm:exact", "--kernels", "."];
     let said = home.refusal(two);

@@ -7,6 +7,7 @@ use crate::error::EnvironmentError;
 use crate::installed::Installed;
 use crate::pairs::SpecError;
 use crate::ram::OnRam;
+use crate::vm::Kernels;
 
 /// An environment of any kind, as a user named it. Only the kind's own file knows its details.
 #[derive(Debug, Clone)]
@@ -74,9 +75,13 @@ impl Spec {
         self.kind.on_ram(on)
     }
 
-    /// Returns this environment with this kernel; `None` if its kind has no kernel of its own, or its name has one.
-    pub fn with_kernel(&self, file: &Path) -> Option<Self> {
-        self.kind.with_kernel(file)
+    /// Returns this environment with each kernel in a directory, its `boot/`, or one level below; `None` if its kind has no kernel of
+    /// its own, or its name has one.
+    ///
+    /// # Errors
+    /// A sentence: the directory cannot be read.
+    pub fn with_kernels(&self, directory: &Path) -> Option<Result<Kernels<Self>, String>> {
+        self.kind.with_kernels(directory)
     }
 }
 

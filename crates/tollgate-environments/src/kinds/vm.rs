@@ -10,7 +10,7 @@ use crate::pairs::pairs;
 use crate::prepared::Prepared;
 use crate::ram::OnRam;
 use crate::ready::Ready;
-use crate::vm::{self, Accel, Guest, KEYS, Vm, Vmm};
+use crate::vm::{self, Accel, Guest, KEYS, Kernels, Vm, Vmm};
 
 static DESCRIPTION: Description =
     Description { has_kernel: true, is_guest: true, ..Description::new("vm", KEYS) };
@@ -66,8 +66,8 @@ impl EnvironmentKind for Vm {
         Some(Spec::new(vm))
     }
 
-    fn with_kernel(&self, file: &Path) -> Option<Spec> {
-        let kernel = Some(file.to_owned());
-        self.kernel.is_none().then(|| Spec::new(Self { kernel, ..self.clone() }))
+    fn with_kernels(&self, directory: &Path) -> Option<Result<Kernels<Spec>, String>> {
+        let with = |kernel| Spec::new(Self { kernel: Some(kernel), ..self.clone() });
+        self.kernel.is_none().then(|| Ok(Kernels::below(directory, self.arch)?.map(with)))
     }
 }

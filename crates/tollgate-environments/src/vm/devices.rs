@@ -30,7 +30,11 @@ impl Devices {
             return Ok(Self { disk: None, share: Err(why) });
         }
         let disk = Disk::prepare(spec, kernel, modules, paths.work())?;
-        Ok(Self { disk, share: Share::prepare(modules) })
+        let share = match spec.arch.is_own() {
+            true => Share::prepare(modules),
+            false => Err(format!("the host's programs are not for {}", spec.arch)),
+        };
+        Ok(Self { disk, share })
     }
 
     /// Makes what each start needs anew.

@@ -9,6 +9,8 @@ use std::{fs, io};
 use tollgate_model::text::excerpt;
 use tollgate_os::paths::{PathError, open_regular, read_regular};
 
+use super::arch::Arch;
+use super::programs;
 use crate::error::{EnvironmentError, plainly, unusable};
 
 /// Variable that names a directory of unpacked kernel packages.
@@ -23,7 +25,7 @@ const MOST_DIRECTORIES: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(super) struct Kernel {
-    /// The bzImage or vmlinux.
+    /// The bzImage, vmlinux or Image.
     pub file: PathBuf,
     /// As uname(2) gives it in the guest.
     pub release: String,
@@ -33,18 +35,19 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// Finds the given kernel, or the machine's own, or the newest one in the directory for kernels. Fails if it cannot be
-    /// read, is not a kernel, or if there is none.
-    pub fn find(given: Option<&Path>) -> Result<Self, EnvironmentError> {
+    /// read, is not a kernel for the architecture, or if there is none.
+    pub fn find(given: Option<&Path>, arch: Arch) -> Result<Self, EnvironmentError> {
         if let Some(file) = given {
-            return Self::read(file).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
+            return Self::read(file, arch).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
         }
         let own = own();
-        let why_not_own = match Self::read(&own) {
+        let why_not_own = match Self::read(&own, arch) {
             Ok(kernel) => return Ok(kernel),
             Err(why) => format!("{}: {why}", own.display()),
         };
         let directory = directory();
-        let found = directory.as_deref().map(newest).unwrap_or_default();
+        let found = directory.as_deref().and_then(|directory| newest(directory, arch));
+        let debian = arch.board().debian;
         found.ok_or_else(|| {
             let place = directory.map_or_else(
                 || format!("a directory that {KERNELS} names"),
@@ -52,14 +55,14 @@ impl Kernel {
             );
             unusable!(
                 "vm: no kernel is found ({why_not_own}); name one with kernel=FILE, or unpack a package into {place}: \
-                 dpkg -x linux-image-VERSION-cloud-amd64_….deb {place} (Debian package linux-image-cloud-amd64)"
+                 dpkg -x linux-image-VERSION-cloud-{debian}_….deb {place} (Debian package linux-image-cloud-{debian})"
             )
         })
     }
 
-    fn read(file: &Path) -> Result<Self, String> {
+    fn read(file: &Path, arch: Arch) -> Result<Self, String> {
         let file = std::path::absolute(file).map_err(plainly)?;
-        let release = release(&file)?;
+        let release = release(&file, arch)?;
         let parent = file.parent().unwrap_or(Path::new("/"));
         let has_modules = |root: &&Path| modules_below(root, &release).is_some();
         // A kernel whose modules are not found may need none.
@@ -110,24 +113,29 @@ pub(super) fn directory() -> Option<PathBuf> {
 }
 
 /// The kernels in a directory of unpacked packages.
-#[derive(Debug, Default)]
-pub struct Kernels {
-    /// Releases and files, the oldest release first. A version's generic kernel comes before its cloud kernel.
-    pub found: Vec<(String, PathBuf)>,
+#[derive(Debug)]
+pub struct Kernels<T> {
+    /// Releases, each with its file or environment, the oldest first. A version's generic kernel comes before its cloud kernel.
+    pub found: Vec<(String, T)>,
     /// Files named like kernels that a guest cannot boot, each as a sentence.
     pub left_out: Vec<String>,
 }
 
-impl Kernels {
-    /// Finds the kernels in a directory, in its `boot/`, or one level below.
-    ///
-    /// # Errors
-    /// A sentence: the directory cannot be read.
-    pub fn below(directory: &Path) -> Result<Self, String> {
+impl<T> Kernels<T> {
+    pub(crate) fn map<U>(self, with: impl Fn(T) -> U) -> Kernels<U> {
+        let found = self.found.into_iter().map(|(release, one)| (release, with(one))).collect();
+        Kernels { found, left_out: self.left_out }
+    }
+}
+
+impl Kernels<PathBuf> {
+    /// Finds the kernels for an architecture in a directory, in its `boot/`, or one level below. An error is a sentence: the directory
+    /// cannot be read.
+    pub(crate) fn below(directory: &Path, arch: Arch) -> Result<Self, String> {
         fs::read_dir(directory).map_err(plainly)?;
         let (mut found, mut left_out) = (Vec::new(), Vec::new());
         for file in files(directory) {
-            match Kernel::read(&file) {
+            match Kernel::read(&file, arch) {
                 Ok(kernel) if kernel.modules().is_some() => found.push(kernel),
                 Ok(Kernel { release, .. }) => left_out.push(format!(
                     "{}: no lib/modules/{release} beside it; unpack the whole package",
@@ -142,8 +150,8 @@ impl Kernels {
     }
 }
 
-fn newest(directory: &Path) -> Option<Kernel> {
-    files(directory).filter_map(|file| Kernel::read(&file).ok()).max_by(Kernel::by_age)
+fn newest(directory: &Path, arch: Arch) -> Option<Kernel> {
+    files(directory).filter_map(|file| Kernel::read(&file, arch).ok()).max_by(Kernel::by_age)
 }
 
 /// Files named like kernels. Packages may be unpacked into one directory or each into its own.
@@ -165,9 +173,13 @@ fn version(release: &str) -> (Vec<u64>, bool) {
     (numbers.take(6).collect(), release.contains("cloud"))
 }
 
-fn release(file: &Path) -> Result<String, String> {
+fn release(file: &Path, arch: Arch) -> Result<String, String> {
+    let right = match arch {
+        Arch::X86 => "a bzImage or a vmlinux",
+        Arch::Arm64 => "an uncompressed Image",
+    };
     let opened = open_regular(file).map_err(|error| match error.kind() {
-        io::ErrorKind::IsADirectory => "it is not a file; a bzImage or a vmlinux would be right".to_owned(),
+        io::ErrorKind::IsADirectory => format!("it is not a file; {right} would be right"),
         io::ErrorKind::PermissionDenied if matches!(error, PathError::Io(_)) => {
             "only root may read it; a copy that you may read, or kernel=FILE, would be right".to_owned()
         }
@@ -175,25 +187,67 @@ fn release(file: &Path) -> Result<String, String> {
     })?;
     let mut bytes = Vec::new();
     opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
-    if is_for_others(&bytes) {
-        return Err("it is a kernel for an architecture other than x86-64".to_owned());
-    }
-    let found = if bytes.starts_with(b"\x7fELF") { of_vmlinux(&bytes) } else { of_bzimage(&bytes) };
-    found.ok_or_else(|| "it is not a kernel for x86; a bzImage or a vmlinux would be right".to_owned())
+    let form = Form::of(&bytes);
+    let release = match (form, arch) {
+        (Some(Form::BzImage), Arch::X86) => of_bzimage(&bytes),
+        (Some(Form::Elf(machine)), Arch::X86) if machine == arch.board().elf => of_banner(&bytes),
+        (Some(Form::Image), Arch::Arm64) => of_banner(&bytes),
+        (Some(Form::Elf(machine)), Arch::Arm64) if machine == arch.board().elf => {
+            return Err(format!("QEMU does not boot a vmlinux of arm64; {right} would be right"));
+        }
+        (Some(Form::Compressed(why)), _) => return Err(format!("{why}; {right} would be right")),
+        (Some(form), _) => {
+            let of = form.architecture();
+            return Err(format!("it is a kernel for {of}, but the guest's processor is {arch}"));
+        }
+        (None, _) => None,
+    };
+    release.ok_or_else(|| format!("it is not a kernel for {arch}; {right} would be right"))
 }
 
-/// Returns whether it is a vmlinux whose machine is not x86-64 (`e_machine`, elf(5)), or a bzImage without a 64-bit entry
-/// (XLF_KERNEL_64 in `xloadflags` at 236h; protocol 2.12 or later, at 206h).
-fn is_for_others(bytes: &[u8]) -> bool {
-    const X86_64: u16 = 62;
-    const KERNEL_64: u16 = 1;
-    let word = |at: usize| bytes.get(at..at + 2).map(|word| u16::from_le_bytes([word[0], word[1]]));
-    if bytes.starts_with(b"\x7fELF") {
-        return word(18).is_some_and(|machine| machine != X86_64);
+/// What a file with a kernel is, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// For x86-64: it has a 64-bit entry (XLF_KERNEL_64 in `xloadflags` at 236h; protocol 2.12 or later, at 206h).
+    BzImage,
+    /// The same without that entry.
+    BzImage32,
+    /// For arm64 (Documentation/arm64/booting.rst: magic at 38h in a header of 40h bytes).
+    Image,
+    /// A vmlinux, with its machine.
+    Elf(u16),
+    /// Compressed by gzip, or in an EFI program that unpacks it (drivers/firmware/efi/libstub/zboot-header.S); why it is not booted.
+    Compressed(&'static str),
+}
+
+impl Form {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        const KERNEL_64: u16 = 1;
+        let word = |at: usize| bytes.get(at..at + 2).map(|word| u16::from_le_bytes([word[0], word[1]]));
+        if bytes.get(0x202..0x206) == Some(b"HdrS") {
+            let is_32 = word(0x206) >= Some(0x20c) && word(0x236).is_some_and(|flags| flags & KERNEL_64 == 0);
+            return Some(if is_32 { Self::BzImage32 } else { Self::BzImage });
+        }
+        if bytes.len() >= 0x40 && bytes.get(0x38..0x3c) == Some(b"ARMd") {
+            return Some(Self::Image);
+        }
+        match bytes {
+            [0x1f, 0x8b, ..] => Some(Self::Compressed("it is compressed; zcat(1) unpacks it")),
+            [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => {
+                Some(Self::Compressed("it is an EFI zboot image, which only firmware unpacks"))
+            }
+            _ => programs::machine(bytes).map(Self::Elf),
+        }
     }
-    bytes.get(0x202..0x206) == Some(b"HdrS")
-        && word(0x206) >= Some(0x20c)
-        && word(0x236).is_some_and(|flags| flags & KERNEL_64 == 0)
+
+    fn architecture(self) -> String {
+        match self {
+            Self::Elf(machine) => Arch::named(machine),
+            Self::BzImage32 => "x86 with 32 bits".to_owned(),
+            Self::Image => Arch::Arm64.to_string(),
+            Self::BzImage | Self::Compressed(_) => Arch::X86.to_string(),
+        }
+    }
 }
 
 /// The release in the setup header (Documentation/arch/x86/boot.rst: magic at 202h, `kernel_version` at 20Eh, less 200h).
@@ -206,7 +260,7 @@ fn of_bzimage(bytes: &[u8]) -> Option<String> {
 }
 
 /// The release in the banner, `Linux version 6.1.0 (…`.
-fn of_vmlinux(bytes: &[u8]) -> Option<String> {
+fn of_banner(bytes: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";
     let mut places = bytes.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);
     // The kernel also contains the format string of its banner.
@@ -248,7 +302,52 @@ mod tests {
         assert_eq!(of_bzimage(&bzimage("a/b")), None);
         assert_eq!(of_bzimage(b"no kernel"), None);
         let vmlinux = b"\x7fELF....Linux version %s (%s)\0Linux version 6.12.1+ (x@y) #1\0";
-        assert_eq!(of_vmlinux(vmlinux).as_deref(), Some("6.12.1+"));
+        assert_eq!(of_banner(vmlinux).as_deref(), Some("6.12.1+"));
+    }
+
+    fn image(release: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 0x40];
+        bytes[..2].copy_from_slice(b"MZ");
+        bytes[0x38..0x3c].copy_from_slice(b"ARMd");
+        bytes.extend(format!("Linux version {release} (builder) #1 SMP\0").bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_kernel_is_for_one_architecture() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("vmlinuz");
+        let said = |bytes: &[u8], arch| {
+            fs::write(&place, bytes).unwrap();
+            release(&place, arch)
+        };
+        let arm64 = image("6.1.0-57-cloud-arm64");
+        assert_eq!(said(&arm64, Arch::Arm64).as_deref(), Ok("6.1.0-57-cloud-arm64"));
+        let why = "it is a kernel for arm64, but the guest's processor is x86-64";
+        assert_eq!(said(&arm64, Arch::X86), Err(why.to_owned()));
+        let why = "it is a kernel for x86-64, but the guest's processor is arm64";
+        assert_eq!(said(&bzimage("6.1.0"), Arch::Arm64), Err(why.to_owned()));
+        let mut vmlinux = b"\x7fELF\x02\x01".to_vec();
+        vmlinux.resize(18, 0);
+        vmlinux.extend(183_u16.to_le_bytes());
+        assert_eq!(
+            said(&vmlinux, Arch::X86).unwrap_err(),
+            "it is a kernel for arm64, but the guest's processor is x86-64"
+        );
+        for (bytes, why) in [
+            (&vmlinux[..], "QEMU does not boot a vmlinux of arm64"),
+            (b"\x1f\x8b\x08", "it is compressed; zcat(1) unpacks it"),
+            (b"MZ\0\0zimg\0", "it is an EFI zboot image"),
+            // The header, or the banner, is not there as a whole.
+            (&arm64[..0x3f], "it is not a kernel for arm64"),
+            (&arm64[..0x50], "it is not a kernel for arm64"),
+        ] {
+            let said = said(bytes, Arch::Arm64).unwrap_err();
+            assert!(
+                said.starts_with(why) && said.ends_with("an uncompressed Image would be right"),
+                "{said}"
+            );
+        }
     }
 
     #[test]
@@ -264,9 +363,9 @@ mod tests {
             fs::create_dir_all(&boot).unwrap();
             fs::write(boot.join(format!("vmlinuz-{release}")), bzimage(release)).unwrap();
         }
-        let found = newest(directory.path()).unwrap();
+        let found = newest(directory.path(), Arch::X86).unwrap();
         assert_eq!(found.release, "6.1.0-10-cloud-amd64");
-        assert!(newest(&directory.path().join("none")).is_none());
+        assert!(newest(&directory.path().join("none"), Arch::X86).is_none());
     }
 
     #[test]
@@ -286,19 +385,19 @@ mod tests {
         let mut small = bzimage("6.1.0-9-686");
         small[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
         unpack("e", small, "6.1.0-9-686");
-        let Kernels { found, left_out } = Kernels::below(directory.path()).unwrap();
+        let Kernels { found, left_out } = Kernels::below(directory.path(), Arch::X86).unwrap();
         let releases: Vec<&str> = found.iter().map(|(release, _)| release.as_str()).collect();
         assert_eq!(releases, ["6.1.0-9-cloud-amd64", "6.1.0-10-cloud-amd64"]);
         assert_eq!(found[0].1, directory.path().join("b/boot/vmlinuz-6.1.0-9-cloud-amd64"));
         let said = left_out.join("\n");
         for part in [
             "no lib/modules/6.12.1 beside it",
-            "is not a kernel for x86",
-            "an architecture other than x86-64",
+            "it is not a kernel for x86-64",
+            "it is a kernel for x86 with 32 bits, but the guest's processor is x86-64",
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }
-        assert!(Kernels::below(&directory.path().join("none")).is_err());
+        assert!(Kernels::below(&directory.path().join("none"), Arch::X86).is_err());
     }
 
     #[test]
@@ -311,19 +410,19 @@ mod tests {
         };
         fs::write(place("vmlinuz"), bzimage("9.9")).unwrap();
         fifo("config-9.9");
-        assert_eq!(Kernel::read(&place("vmlinuz")).unwrap().facts(), []);
+        assert_eq!(Kernel::read(&place("vmlinuz"), Arch::X86).unwrap().facts(), []);
         fs::remove_file(place("config-9.9")).unwrap();
         fs::write(place("config-9.9"), "CONFIG_X86=y\n").unwrap();
-        assert_eq!(Kernel::read(&place("vmlinuz")).unwrap().facts().len(), 1);
+        assert_eq!(Kernel::read(&place("vmlinuz"), Arch::X86).unwrap().facts().len(), 1);
         fifo("vmlinuz-fifo");
-        assert!(Kernel::read(&place("vmlinuz-fifo")).unwrap_err().contains("is a FIFO"));
+        assert!(Kernel::read(&place("vmlinuz-fifo"), Arch::X86).unwrap_err().contains("is a FIFO"));
     }
 
     #[test]
     fn what_is_no_kernel_is_named() {
-        let why = Kernel::find(Some(Path::new("/etc/passwd"))).unwrap_err().to_string();
+        let why = Kernel::find(Some(Path::new("/etc/passwd")), Arch::X86).unwrap_err().to_string();
         assert!(why.starts_with("vm: kernel=/etc/passwd: it is not a kernel"), "{why}");
-        let why = Kernel::find(Some(Path::new("/nowhere"))).unwrap_err().to_string();
+        let why = Kernel::find(Some(Path::new("/nowhere")), Arch::X86).unwrap_err().to_string();
         assert_eq!(why, "vm: kernel=/nowhere: No such file or directory");
     }
 
@@ -331,7 +430,10 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), offset: u16) {
             let mut bytes = bytes;
-            of_vmlinux(&bytes);
+            of_banner(&bytes);
+            Form::of(&bytes);
+            Form::of(&[b"\x7fELF\x02\x01", bytes.as_slice()].concat());
+            Form::of(&[b"MZ\0\0zimg", bytes.as_slice()].concat());
             if bytes.len() > 0x210 {
                 bytes[0x202..0x206].copy_from_slice(b"HdrS");
                 bytes[0x20e..0x210].copy_from_slice(&offset.to_le_bytes());

@@ -88,8 +88,9 @@ mod tests {
 
     use tollgate_os::process::Program;
 
-    use super::super::qemu::PROGRAM;
     use super::*;
+
+    const PROGRAM: &str = "qemu-system-x86_64";
 
     #[test]
     fn threads_of_processors_have_their_numbers() {

@@ -15,8 +15,9 @@ use tollgate_model::text::excerpt;
 use tollgate_os::memfd;
 use tollgate_os::shared::Shared;
 
+use super::arch::Arch;
 use super::executed::Executed;
-use super::qemu::{Machine, PROGRAM, Qemu};
+use super::qemu::{Machine, Qemu};
 use super::qmp::Qmp;
 use super::ring::{DATA, HEAD, IS_READ, SKIP, TAIL, TAKE, WORDS};
 use crate::error::{EnvironmentError, plainly, unusable};
@@ -50,10 +51,12 @@ impl Plugin {
     pub fn new(qemu: &Qemu, machine: &Machine, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let object = if !machine.is_counting() {
             Err("its instructions are not counted".to_owned())
+        } else if machine.arch != Arch::X86 {
+            Err("tollgate's plugin for QEMU knows the exceptions of x86-64 alone".to_owned())
         } else if !WHY_NONE.is_empty() {
             Err(format!("tollgate was built without its plugin for QEMU: {WHY_NONE}"))
         } else if !qemu.has_plugins(stop)? {
-            Err(format!("{PROGRAM} is built without plugins, which count by address"))
+            Err(format!("{} is built without plugins, which count by address", qemu.program.display()))
         } else {
             let file = memfd::create_executable("plugin.so");
             let file = file.and_then(|mut file| file.write_all(OBJECT).map(|()| file));

@@ -8,7 +8,7 @@ use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 
 /// Bytes of a program that are read for its headers; linkers put the loader's name in the first page.
-const MOST_HEADERS: u64 = 1 << 20;
+pub(super) const MOST_HEADERS: u64 = 1 << 20;
 /// An administrator's program has fewer files.
 const MOST_FILES: usize = 256;
 /// `PT_INTERP` in elf(5).
@@ -43,12 +43,16 @@ pub(super) fn files(
     Ok(all)
 }
 
-/// The loader that a program names; `None` if it names none, or is not an x86-64 program.
-pub(super) fn loader(head: &[u8]) -> Option<PathBuf> {
+/// The machine of a program of 64 bits (`e_machine`, elf(5)).
+pub(super) fn machine(head: &[u8]) -> Option<u16> {
     const CLASS_64: &[u8] = b"\x7fELF\x02\x01";
-    if !head.starts_with(CLASS_64) {
-        return None;
-    }
+    let machine = head.get(18..20).filter(|_| head.starts_with(CLASS_64))?;
+    Some(u16::from_le_bytes([machine[0], machine[1]]))
+}
+
+/// The loader that a program names; `None` if it names none, or is not a program of 64 bits.
+pub(super) fn loader(head: &[u8]) -> Option<PathBuf> {
+    machine(head)?;
     let number = |at: usize, bytes: usize| -> Option<u64> {
         let mut number = [0; 8];
         number[..bytes].copy_from_slice(head.get(at..at.checked_add(bytes)?)?);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use tollgate_engine::clock::Clock;
 
+use super::arch::Arch;
 use super::kernel::Kernel;
 use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};
@@ -15,19 +16,11 @@ use super::settings::{Accel, Vm, Vmm};
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
 
-pub(super) const PROGRAM: &str = "qemu-system-x86_64";
-const PACKAGE: &str = "qemu-system-x86";
 /// A guest's default memory; the program and its modules take a twentieth of it.
 const MEMORY: u64 = 512 << 20;
-/// The processor that the translator emulates: one that Linux knows to need its mitigations, and most of whose features the
-/// translator supports (`check=off`). RDRAND and RDSEED would give the guest other random numbers at each boot.
-const TRANSLATED: &str = "Skylake-Client,check=off,-rdrand,-rdseed";
 /// Kernel arguments if instructions are counted: kernel and processes have fixed addresses, and random numbers come only from
 /// the seed of `/init` (Documentation/admin-guide/kernel-parameters.txt).
 const SAME_AT_EACH_BOOT: &str = " nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off";
-/// Kernel argument if instructions are counted by the machine type pc: the PIT ticks, as often as the local APIC's timer would. The
-/// kernel calibrates that by 100 ms of PAUSE, each of which leaves the translator's code: that takes as long as a third of the boot.
-const WITHOUT_CALIBRATION: &str = " noapictimer";
 
 #[derive(Debug, Clone)]
 pub(super) struct Qemu {
@@ -54,6 +47,7 @@ pub(super) enum Messages<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
+    pub arch: Arch,
     accel: Accel,
     /// Whether its start is timed by the host's clock.
     is_timed: bool,
@@ -68,9 +62,10 @@ pub(super) struct Machine {
 }
 
 impl Qemu {
-    pub fn find() -> Result<Self, EnvironmentError> {
-        let program = commands::find(PROGRAM)
-            .ok_or_else(|| unusable!("vm: {PROGRAM} is not installed (Debian package {PACKAGE})"))?;
+    pub fn find(arch: Arch) -> Result<Self, EnvironmentError> {
+        let [name, package] = arch.board().qemu;
+        let program = commands::find(name)
+            .ok_or_else(|| unusable!("vm: {name} is not installed (Debian package {package})"))?;
         Ok(Self { program })
     }
 
@@ -99,43 +94,48 @@ impl Qemu {
         command.extend(["-kernel".into(), kernel.file.clone().into()]);
         command.extend(["-initrd".into(), format!("/proc/self/fd/{}", initramfs.as_raw_fd()).into()]);
         command.extend(["-append".into(), machine.command_line().into()]);
-        command.extend(messages.arguments().into_iter().map(OsString::from));
+        command.extend(messages.arguments(machine.arch).into_iter().map(OsString::from));
         command
     }
 }
 
 impl Messages<'_> {
-    fn arguments(self) -> Vec<String> {
+    fn arguments(self, arch: Arch) -> Vec<String> {
         let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
-        match self {
-            Self::Kept(kept) => {
-                vec!["-chardev".to_owned(), format!("file,id=console,path={}", inherited(kept))]
-            }
-            Self::Followed { kept, console, firmware } => vec![
-                "-chardev".to_owned(),
+        let (console, firmware) = match self {
+            Self::Kept(kept) => (format!("file,id=console,path={}", inherited(kept)), None),
+            Self::Followed { kept, console, firmware } => (
                 format!("file,id=console,path={},logfile={}", inherited(console), inherited(kept)),
-                "-chardev".to_owned(),
-                format!("file,id=firmware,path={}", inherited(firmware)),
-                "-device".to_owned(),
-                // SeaBIOS: docs/Debugging.md.
-                "isa-debugcon,iobase=0x402,chardev=firmware".to_owned(),
-            ],
-        }
+                // Without firmware, QEMU itself starts a kernel of arm64.
+                (arch == Arch::X86).then(|| format!("file,id=firmware,path={}", inherited(firmware))),
+            ),
+        };
+        let mut arguments = vec!["-chardev".to_owned(), console];
+        // SeaBIOS: docs/Debugging.md.
+        let device = "isa-debugcon,iobase=0x402,chardev=firmware".to_owned();
+        let of_firmware = firmware.map(|to| ["-chardev".to_owned(), to, "-device".to_owned(), device]);
+        arguments.extend(of_firmware.into_iter().flatten());
+        arguments
     }
 }
 
 impl Channel {
-    pub fn choose(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
-        let bus = if vmm == Vmm::Microvm { "virtio_mmio" } else { "virtio_pci" };
+    pub fn choose(modules: &Modules, spec: &Vm) -> Result<Self, EnvironmentError> {
+        let (bus, machine) = match (spec.vmm, spec.arch) {
+            (Vmm::Microvm, _) => ("virtio_mmio", "vmm=microvm"),
+            (_, arch) => ("virtio_pci", arch.name()),
+        };
         let has = |name| modules.has(name) != Has::No;
-        match (has("virtio_console") && has(bus), vmm) {
-            (true, _) => Ok(Self::Port),
-            (false, Vmm::Qemu) => Ok(Self::Line),
-            // microvm has one serial line, which has the kernel's messages.
-            (false, Vmm::Microvm) => Err(unusable!(
-                "vm: vmm=microvm needs the kernel's modules virtio_console and {bus}, but it lacks at least one of them"
-            )),
+        if has("virtio_console") && has(bus) {
+            return Ok(Self::Port);
         }
+        // The others have one serial line, which has the kernel's messages.
+        let is_pc = (spec.vmm, spec.arch) == (Vmm::Qemu, Arch::X86);
+        is_pc.then_some(Self::Line).ok_or_else(|| {
+            unusable!(
+                "vm: {machine} needs the kernel's modules virtio_console and {bus}, but it lacks at least one of them"
+            )
+        })
     }
 
     pub fn modules(self, vmm: Vmm) -> &'static [&'static str] {
@@ -159,6 +159,7 @@ impl Machine {
         // One processor for what is measured, and one for the agent. Only one can be counted.
         let usual = if accel == Accel::Kvm { 2 } else { 1 };
         Self {
+            arch: spec.arch,
             accel,
             is_timed: false,
             tsc_khz: None,
@@ -193,7 +194,8 @@ impl Machine {
         // Without counted instructions, the translator passes the host's counter through (QEMU's `cpu_get_ticks`). On a busy
         // host, the kernel fails to calibrate it against the PIT, and the machine type microvm has no other timer to calibrate
         // with.
-        let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| self.is_translated());
+        let has_tsc = self.is_translated() && self.arch == Arch::X86 && self.arch.is_own();
+        let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| has_tsc);
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
 
@@ -219,7 +221,8 @@ impl Machine {
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-        add(&["-cpu", if self.accel == Accel::Kvm { "host" } else { TRANSLATED }]);
+        let board = self.arch.board();
+        add(&["-cpu", if self.accel == Accel::Kvm { "host" } else { board.cpu }]);
         if self.is_counting() {
             // The clock advances one nanosecond per instruction, and does not wait for the host's while the guest is idle.
             // The guest's date is the same in each run.
@@ -227,7 +230,7 @@ impl Machine {
         }
         let bus = match self.vmm {
             Vmm::Qemu => {
-                add(&["-machine", if self.is_counting() { "pc,hpet=off" } else { "pc" }]);
+                add(&["-machine", if self.is_counting() { board.counting } else { board.machine }]);
                 "virtio-serial-pci"
             }
             Vmm::Microvm => {
@@ -250,9 +253,9 @@ impl Machine {
     }
 
     fn command_line(&self) -> String {
-        let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
-        // The counter is the only clock; QEMU's other timers are not used to check it.
-        let translated = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
+        let board = self.arch.board();
+        let own = format!("console={} panic=-1 reboot=t rdinit=/init quiet loglevel=4", board.console);
+        let translated = if self.is_translated() { board.translated } else { "" };
         let counting = match &self.append {
             _ if !self.is_counting() => "",
             // Linux obeys nokaslr anywhere on the command line.
@@ -262,16 +265,10 @@ impl Machine {
             _ => SAME_AT_EACH_BOOT,
         };
         let sooner = match self.vmm {
-            Vmm::Qemu if self.is_counting() => WITHOUT_CALIBRATION,
+            Vmm::Qemu if self.is_counting() => board.counted,
             _ => "",
         };
-        // The kernel's setup code prints a word to an early console if `debug` is set (arch/x86/boot/main.c), and a later
-        // `quiet` silences the kernel again.
-        let timed = if self.is_timed {
-            format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 ")
-        } else {
-            String::new()
-        };
+        let timed = if self.is_timed { format!("{}{MARKS}=1 ", board.early) } else { String::new() };
         let rate = self.tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")).unwrap_or_default();
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
         format!("{timed}{own}{translated}{counting}{sooner}{rate}{append}")
@@ -282,7 +279,8 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = if self.accel == Accel::Kvm { "KVM" } else { "QEMU's translator" };
         let cpus = if self.cpus == 1 { "processor" } else { "processors" };
-        write!(f, "{}, {} {cpus}, {} MiB, {by}", self.vmm.name(), self.cpus, self.memory >> 20)
+        let arch = if self.arch == Arch::X86 { "" } else { " for arm64" };
+        write!(f, "{}{arch}, {} {cpus}, {} MiB, {by}", self.vmm.name(), self.cpus, self.memory >> 20)
     }
 }
 
@@ -307,7 +305,7 @@ mod tests {
         assert!(arguments.contains("-rdrand,-rdseed") && arguments.contains("pc,hpet=off"), "{arguments}");
         let line = counting.command_line();
         assert!(line.contains("tsc=reliable no_timer_check nokaslr norandmaps"), "{line}");
-        assert!(line.contains(WITHOUT_CALIBRATION), "{line}");
+        assert!(line.contains(" noapictimer"), "{line}");
         assert!(line.ends_with(" mitigations=off"), "{line}");
         let moved = machine("vm:exact,append=kaslr", Accel::Tcg).command_line();
         assert!(
@@ -319,7 +317,7 @@ mod tests {
             timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount")
         );
         let line = timed.command_line();
-        assert!(!line.contains(SAME_AT_EACH_BOOT) && !line.contains(WITHOUT_CALIBRATION), "{line}");
+        assert!(!line.contains(SAME_AT_EACH_BOOT) && !line.contains(" noapictimer"), "{line}");
         assert!(line.find(" debug ") < line.find(" quiet ") && line.contains(MARKS), "{line}");
         let kvm = machine("vm:cpus=3", Accel::Kvm);
         let arguments = kvm.arguments().join(" ");

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_model::text::excerpt;
 
+use super::arch::Arch;
 use crate::pairs::{Changes, Key, words};
 use crate::ram::OnRam;
 
@@ -9,6 +10,8 @@ pub(crate) const KEYS: &[Key] = &[
     // A guest consists of only its kernel and its command line.
     Key::own("kernel", "FILE").changes(Changes::AnyFact),
     Key::own("append", "TEXT").plain().changes(Changes::AnyFact),
+    Key::one_of("arch", Arch::WORDS),
+    Key::own("program", "FILE"),
     Key::own("cpus", "N").plain().changes(Changes::Facts(&["cpu."])),
     Key::own("memory", "SIZE").plain().changes(Changes::Facts(&["memory."])),
     Key::one_of("accel", Accel::WORDS),
@@ -24,12 +27,15 @@ const LEAST_MEMORY: u64 = 128 << 20;
 /// No processor addresses more.
 const MOST_MEMORY: u64 = 1 << 46;
 
-/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
+/// `vm[:kernel=FILE][,append=TEXT][,arch=x86-64|arm64][,program=FILE][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vm {
-    /// A bzImage or a vmlinux; `None` for the machine's own, or the newest that is found.
+    /// A bzImage, vmlinux or Image; `None` for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
     pub append: Option<String>,
+    pub arch: Arch,
+    /// This program for the guest's architecture, if it is not found.
+    pub program: Option<PathBuf>,
     pub cpus: Option<u32>,
     /// In bytes.
     pub memory: Option<u64>,
@@ -82,6 +88,8 @@ impl Vm {
     pub fn checked(self) -> Result<Self, String> {
         if self.exact && self.accel == Some(Accel::Kvm) {
             Err("exact counts instructions, which accel=kvm cannot do; omit one of them".to_owned())
+        } else if self.arch == Arch::Arm64 && self.vmm == Vmm::Microvm {
+            Err("QEMU's machine type microvm is x86-64's; omit vmm=microvm or arch=arm64".to_owned())
         } else {
             Ok(self)
         }
@@ -91,6 +99,9 @@ impl Vm {
         match key {
             "exact" => self.exact = true,
             "kernel" if value.is_empty() => return Err("kernel is a file with a Linux kernel".to_owned()),
+            "program" if value.is_empty() => return Err("program is a file with tollgate".to_owned()),
+            "program" => self.program = Some(Path::new(value).to_owned()),
+            "arch" => self.arch = Arch::parse(key, value)?,
             "kernel" => self.kernel = Some(Path::new(value).to_owned()),
             "append" => self.append = Some(value.to_owned()),
             "cpus" => {
@@ -115,6 +126,8 @@ impl Vm {
         [
             of("kernel", self.kernel.as_ref().map(|file| file.display().to_string())),
             of("append", self.append.clone()),
+            of("arch", (!self.arch.is_own()).then(|| self.arch.name().to_owned())),
+            of("program", self.program.as_ref().map(|file| file.display().to_string())),
             of("cpus", self.cpus.map(|cpus| cpus.to_string())),
             of("memory", self.memory.map(|bytes| format!("{}M", bytes >> 20))),
             of("accel", self.accel.map(|accel| accel.name().to_owned())),

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -179,7 +179,7 @@ fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String,
     let fails = |why: String| Failure::input(format!("--kernels {}: {why}", directory.display()));
     let wrong = || fails("give one environment of kind vm without kernel=, such as --in vm:exact".to_owned());
     let [(_, spec)] = named else { return Err(wrong()) };
-    let Kernels { found, left_out } = Kernels::below(directory).map_err(fails)?;
+    let Kernels { found, left_out } = spec.with_kernels(directory).ok_or_else(wrong)?.map_err(fails)?;
     if found.is_empty() {
         let why = if left_out.is_empty() {
             "it has no kernel; unpack packages into it with dpkg -x".to_owned()
@@ -189,8 +189,7 @@ fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String,
         return Err(fails(why));
     }
     left_out.iter().for_each(|why| say::say(&format!("left out: {why}")));
-    let with = |(release, file): (String, PathBuf)| Some((release, spec.with_kernel(&file)?));
-    found.into_iter().map(with).collect::<Option<_>>().ok_or_else(wrong)
+    Ok(found)
 }
 
 pub fn parse(name: &str) -> Result<(String, Spec), Failure> {

@@ -1,0 +1,97 @@
+//! What differs between guests of the two architectures: QEMU's program and machine, and the kernel's console.
+
+use crate::pairs::words;
+
+words! {
+    /// The architecture of its processor.
+    Arch:
+    X86 = "x86-64",
+    Arm64 = "arm64"
+}
+
+/// This program's.
+impl Default for Arch {
+    fn default() -> Self {
+        let own = std::env::consts::ARCH;
+        Self::ALL.into_iter().find(|arch| arch.board().llvm == own).unwrap_or(Self::X86)
+    }
+}
+
+impl Arch {
+    /// Returns whether this machine executes its programs.
+    pub fn is_own(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Names the architecture with this machine in ELF.
+    pub fn named(elf: u16) -> String {
+        let known = Self::ALL.into_iter().find(|arch| arch.board().elf == elf);
+        known.map_or_else(|| format!("machine {elf} of elf(5)"), |arch| arch.to_string())
+    }
+
+    pub fn board(self) -> &'static Board {
+        match self {
+            Self::X86 => &PC,
+            Self::Arm64 => &VIRT,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Board {
+    /// QEMU's program, and Debian's package of it.
+    pub qemu: [&'static str; 2],
+    /// The processor that the translator emulates.
+    pub cpu: &'static str,
+    /// The machine of `vmm=qemu`, and the same if instructions are counted.
+    pub machine: &'static str,
+    pub counting: &'static str,
+    /// The serial line with the kernel's messages.
+    pub console: &'static str,
+    /// Kernel arguments under the translator, if instructions are counted, and if phases of a start are timed: then the kernel
+    /// prints a word as soon as it can, which a later `quiet` silences again.
+    pub translated: &'static str,
+    pub counted: &'static str,
+    pub early: &'static str,
+    /// Debian's name of the architecture, and LLVM's.
+    pub debian: &'static str,
+    pub llvm: &'static str,
+    /// Machine of its programs (`e_machine`, elf(5)).
+    pub elf: u16,
+}
+
+static PC: Board = Board {
+    qemu: ["qemu-system-x86_64", "qemu-system-x86"],
+    // Linux knows that it needs its mitigations, and the translator supports most of its features (`check=off`). RDRAND and RDSEED
+    // would give the guest other random numbers at each boot.
+    cpu: "Skylake-Client,check=off,-rdrand,-rdseed",
+    machine: "pc",
+    counting: "pc,hpet=off",
+    console: "ttyS0",
+    // The counter is the only clock; QEMU's other timers are not used to check it.
+    translated: " tsc=reliable no_timer_check",
+    // The PIT ticks, as often as the local APIC's timer would. The kernel calibrates that by 100 ms of PAUSE, each of which leaves the
+    // translator's code: that takes as long as a third of the boot.
+    counted: " noapictimer",
+    // arch/x86/boot/main.c
+    early: "earlyprintk=serial,ttyS0,115200 debug ",
+    debian: "amd64",
+    llvm: "x86_64",
+    elf: 62,
+};
+
+static VIRT: Board = Board {
+    qemu: ["qemu-system-aarch64", "qemu-system-arm"],
+    // The processor of many clouds. Its counter ticks once a nanosecond, which is once an instruction if these are counted.
+    cpu: "neoverse-n1,cntfrq=1000000000",
+    machine: "virt,gic-version=3",
+    // The device tree has random numbers otherwise.
+    counting: "virt,gic-version=3,dtb-randomness=off",
+    console: "ttyAMA0",
+    translated: "",
+    counted: "",
+    early: "earlycon debug ",
+    debian: "arm64",
+    llvm: "aarch64",
+    elf: 183,
+};
