@@ -251,7 +251,7 @@ impl Ready for Guest {
 
     fn observer(&self) -> Option<Outside<'static>> {
         let running = Rc::clone(&self.running);
-        let (accel, machine) = (self.machine.accel(), self.machine.to_string());
+        let (accel, arch, machine) = (self.machine.accel(), self.machine.arch, self.machine.to_string());
         let devices = self.devices.facts();
         let why = self.remark.clone().unwrap_or_else(|| "as requested, or as KVM allows".to_owned());
         Some(Box::new(move || {
@@ -260,6 +260,7 @@ impl Ready for Guest {
                 ("run.vm.machine".to_owned(), Fact::known(machine.as_str(), "QEMU's arguments")),
             ];
             all.extend(devices.clone());
+            all.extend(arch.facts().into_iter().filter(|_| accel == Accel::Tcg));
             if let (Accel::Kvm, Some(running)) = (accel, &*running.borrow()) {
                 all.extend(facts::of_kvm(running.monitor, &running.places));
             }

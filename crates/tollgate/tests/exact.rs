@@ -73,6 +73,59 @@ fn each_boot_counts_the_same_to_the_instruction() {
     assert!(count("entry/int80") < count("entry/int80-getpid"));
 }
 
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn each_boot_of_an_arm64_guest_counts_the_same_beside_one_of_x86() {
+    let home = Home::new();
+    let run = || {
+        let kept = home.path().join("kept");
+        let path = kept.to_str().expect("a path");
+        let words =
+            ["run", "entry", "--in", "vm:exact", "--in", "vm:exact,arch=arm64", "--quiet", "--out", path];
+        let output = home.tollgate(words).assert().get_output().clone();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let missing = ["no kernel is found", "is not installed", "needs tollgate for arm64"];
+        if missing.iter().any(|missing| said.contains(missing)) {
+            return Err(said);
+        }
+        assert!(output.status.success(), "{said}");
+        let read = |file: &_| serde_json::from_slice(&std::fs::read(file).expect("a run")).expect("JSON");
+        let documents: Vec<Value> = common::entries(&kept).iter().map(read).collect();
+        std::fs::remove_dir_all(&kept).expect("it is there");
+        Ok(documents)
+    };
+    let boots = match (run(), run()) {
+        (Ok(one), Ok(other)) => [one, other],
+        (Err(why), _) | (_, Err(why)) => return println!("skipped: no guest of arm64 can be started: {why}"),
+    };
+    let [one, other] = boots.each_ref().map(|documents| &documents[1]);
+    let value = |name: &str| one["facts"][name]["value"].clone();
+    assert_eq!((value("cpu.architecture"), value("run.clock")), (json!("aarch64"), json!("cntvct")));
+    assert_eq!(value("hypervisor.layers"), json!(["QEMU TCG", "QEMU"]));
+    let counts = |document: &Value| rows(document).map(counts).collect::<BTreeMap<_, _>>();
+    let (of_x86, one, other) = (counts(&boots[0][0]), counts(one), counts(other));
+    let is_exact = |name: &&str| one[*name].len() == 1;
+    let exact: Vec<&str> = one.keys().map(String::as_str).filter(is_exact).collect();
+    assert!(exact.len() >= 10, "{one:?}");
+    for name in exact {
+        assert!(
+            other[name].len() > 1 || one[name] == other[name],
+            "{name}: {:?} {:?}",
+            one[name],
+            other[name]
+        );
+    }
+    // MRS is one instruction, and BL and RET are two; each kernel has an entry of its own.
+    let row = |benchmark: &str| format!("\"{benchmark}\" {{}}");
+    assert_eq!((&one[&row("entry/rdtsc")], &one[&row("entry/call")]), (&vec![1.0], &vec![2.0]));
+    assert_ne!(one[&row("entry/syscall")], of_x86[&row("entry/syscall")]);
+    let int80 = rows(&boots[0][1]).find(|row| row["benchmark"] == "entry/int80").expect("a row");
+    assert_eq!(
+        (&int80["status"], &int80["why"]),
+        (&json!("skipped"), &json!("INT 80h is an instruction of x86"))
+    );
+}
+
 /// The counts of a command in a guest, by case, in order. `more` are words of the command line.
 fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
     let kept = home.path().join("counted");

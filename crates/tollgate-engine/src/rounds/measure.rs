@@ -206,7 +206,7 @@ impl<'a> RoundsRun<'a> {
         }
         let (ending, worker) = found;
         let (clock, affinity, facts) =
-            clock_found(ending, &worker.shared.report(), self.cpu, self.plan.stall);
+            clock_found(ending, &worker.shared.report(), self.cpu, self.plan.stall, counter::NAME);
         (self.clock, self.affinity) = (clock, affinity);
         self.facts.extend(facts);
         Ok(())
@@ -358,19 +358,18 @@ impl<'a> RoundsRun<'a> {
     }
 }
 
-/// The clock that a bench process found, whether an affinity binds there or why not, and the facts of both.
+/// The clock that a bench process found with this counter, whether an affinity binds there or why not, and the facts of both.
 pub(crate) fn clock_found(
     ending: Ending,
     report: &Report,
     cpu: Option<usize>,
     stall: Duration,
+    counter: &str,
 ) -> (Clock, Result<(), String>, Vec<(String, Fact)>) {
     let refused =
         |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
     let (clock, fact) = match (ending, &report.clock) {
-        (Ending::Finished, Some(Ok((clock, source)))) => {
-            (*clock, Fact::known(counter::NAME, source.describe()))
-        }
+        (Ending::Finished, Some(Ok((clock, source)))) => (*clock, Fact::known(counter, source.describe())),
         (Ending::Finished, Some(Err(why))) => refused(why.clone()),
         (ending, _) => refused(ending.describe(stall)),
     };

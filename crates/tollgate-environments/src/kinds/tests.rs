@@ -25,7 +25,7 @@ fn names_are_read_and_shown_as_they_were_given() {
         "gvisor:platform=systrap",
         "vm",
         "vm:exact",
-        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,on=ram:xfs,exact",
+        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,program=/x/tollgate,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,on=ram:xfs,exact",
         "ssh:user@machine",
         "exec:docker run -i --rm image",
         "exec: sh -c 'exec \"$0\" \"$@\"', ",
@@ -43,6 +43,7 @@ fn what_names_something_outside_is_known() {
         ("vm:exact,kernel=bzImage", "kernel="),
         ("vm:append=init=/bin/sh", "append="),
         ("vm:on=ram", "on="),
+        ("vm:program=tollgate", "program="),
         ("host:nice=5,dir=.", "dir="),
         ("host:env.LD_PRELOAD=x.so", "env.LD_PRELOAD="),
         ("container:seccomp=profile.json", "seccomp="),
@@ -55,6 +56,7 @@ fn what_names_something_outside_is_known() {
         "container:runtime=runc,seccomp=none",
         "gvisor:platform=kvm",
         "vm:append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,exact",
+        "vm:exact,arch=arm64",
     ] {
         assert_eq!(spec(given).outside(), None, "{given}");
     }
@@ -194,12 +196,17 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
         ),
         (
             "vm:x=1",
-            "vm:x=1: vm has no key x; its keys are kernel, append, cpus, memory, accel, vmm, cache, on and exact",
+            "vm:x=1: vm has no key x; its keys are kernel, append, arch, program, cpus, memory, accel, vmm, cache, on and exact",
         ),
         (
             "vm:exat",
-            "vm:exat: vm has no key exat (did you mean exact?); its keys are kernel, append, cpus, memory, accel, vmm, cache, on \
-             and exact",
+            "vm:exat: vm has no key exat (did you mean exact?); its keys are kernel, append, arch, program, cpus, memory, \
+             accel, vmm, cache, on and exact",
+        ),
+        ("vm:arch=arm", "vm:arch=arm: arch is one of x86-64 and arm64, not `arm` (did you mean arm64?)"),
+        (
+            "vm:arch=arm64,vmm=microvm",
+            "vm:arch=arm64,vmm=microvm: QEMU's machine type microvm is x86-64's; omit vmm=microvm or arch=arm64",
         ),
         ("vm:exact=1", "vm:exact=1: the key exact has no value: write exact alone"),
         ("vm:exact,exact", "vm:exact,exact: the key exact is given twice"),

@@ -326,4 +326,39 @@ mod tests {
         );
         assert!(!kvm.command_line().contains("tsc="));
     }
+
+    #[test]
+    fn a_guest_of_arm64_has_its_own_machine_and_no_words_of_a_pc() {
+        let counting = machine("vm:exact,arch=arm64,append=quiet", Accel::Tcg);
+        let arguments = counting.arguments().join(" ");
+        for part in [
+            "-cpu neoverse-n1,cntfrq=1000000000 -icount shift=0,sleep=off",
+            "-machine virt,gic-version=3,dtb-randomness=off",
+            "-device virtio-serial-pci",
+        ] {
+            assert!(arguments.contains(part), "{part}: {arguments}");
+        }
+        let line = counting.command_line();
+        assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr norandmaps"), "{line}");
+        assert!(line.ends_with(" randomize_kstack_offset=off quiet"), "{line}");
+        let timed = counting.timed();
+        assert!(timed.arguments().join(" ").contains("-machine virt,gic-version=3 "), "{timed}");
+        let begins = format!("earlycon debug {MARKS}=1 console=ttyAMA0");
+        assert!(timed.command_line().starts_with(&begins) && timed.tsc_khz.is_none(), "{timed}");
+        let file = File::open("/dev/null").unwrap();
+        let messages = Messages::Followed { kept: &file, console: &file, firmware: &file };
+        let has_firmware = |arch| messages.arguments(arch).concat().contains("isa-debugcon");
+        assert_eq!([Arch::X86, Arch::Arm64].map(has_firmware), [true, false]);
+        assert_eq!(counting.to_string(), "qemu for arm64, 1 processor, 512 MiB, QEMU's translator");
+    }
+
+    #[test]
+    fn without_a_port_only_a_pc_has_a_second_line() {
+        let chosen = |name: &str| Channel::choose(&Modules::default(), &Vm::read(Some(name)).unwrap());
+        assert_eq!(chosen("arch=x86-64").unwrap(), Channel::Line);
+        for (name, machine) in [("arch=arm64", "arm64"), ("arch=x86-64,vmm=microvm", "vmm=microvm")] {
+            let why = chosen(name).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("vm: {machine} needs the kernel's modules")), "{why}");
+        }
+    }
 }

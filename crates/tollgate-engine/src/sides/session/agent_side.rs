@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use tollgate_arch::counter;
 use tollgate_model::bounded::MAX_FACTS;
 use tollgate_model::{Fact, FactValue, Facts};
 
@@ -201,12 +202,22 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             found = self.run(Job::Clock, stall, within, &mut |_| {})?;
         }
         self.start_up = began.elapsed();
-        let (clock, _, facts) = measure::clock_found(found.0, &found.1.report, self.cpu, stall);
+        let (clock, _, facts) =
+            measure::clock_found(found.0, &found.1.report, self.cpu, stall, self.counter());
         self.clock = clock;
         for (name, fact) in facts {
             self.note(&name, fact);
         }
         Ok(())
+    }
+
+    /// The name of its processor's counter.
+    pub fn counter(&self) -> &'static str {
+        match self.facts.get("cpu.architecture").and_then(Fact::value) {
+            Some(FactValue::Text(name)) if name == "aarch64" => "cntvct",
+            Some(FactValue::Text(name)) if name == "x86_64" => "tsc",
+            _ => counter::NAME,
+        }
     }
 
     /// Notes a fact of the measuring, which replaces an earlier one of that name.

@@ -214,7 +214,8 @@ impl AgentSide<'_, '_> {
 
     fn note_count(&mut self, asked: &Asked, ending: Ending, record: &ProcessRecord) {
         if ending == Ending::Finished {
-            let (clock, _, facts) = measure::clock_found(ending, &record.report, self.cpu, STALL);
+            let (clock, _, facts) =
+                measure::clock_found(ending, &record.report, self.cpu, STALL, self.counter());
             self.clock = clock;
             facts.into_iter().for_each(|(name, fact)| self.note(&name, fact));
         }
