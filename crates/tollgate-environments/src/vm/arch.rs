@@ -106,7 +106,8 @@ static VIRT: Board = Board {
     translated: "",
     // A random offset of the stack for each system call is taken from 96 bytes, whose refill takes longer than six calls.
     counted: " randomize_kstack_offset=off",
-    early: "earlycon debug ",
+    // With its address, which is fixed (QEMU's hw/arm/virt.c), it is there before `quiet` is obeyed.
+    early: "earlycon=pl011,0x9000000 debug ",
     debian: "arm64",
     llvm: "aarch64",
     elf: 183,

@@ -343,7 +343,7 @@ mod tests {
         assert!(line.ends_with(" randomize_kstack_offset=off quiet"), "{line}");
         let timed = counting.timed();
         assert!(timed.arguments().join(" ").contains("-machine virt,gic-version=3 "), "{timed}");
-        let begins = format!("earlycon debug {MARKS}=1 console=ttyAMA0");
+        let begins = format!("earlycon=pl011,0x9000000 debug {MARKS}=1 console=ttyAMA0");
         assert!(timed.command_line().starts_with(&begins) && timed.tsc_khz.is_none(), "{timed}");
         let file = File::open("/dev/null").unwrap();
         let messages = Messages::Followed { kept: &file, console: &file, firmware: &file };
