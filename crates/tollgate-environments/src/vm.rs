@@ -1,6 +1,6 @@
 //! A guest with a Linux of its own, in QEMU. This program is its `/init`, and the agent in it.
 //!
-//! - Parsing and choosing: `settings` is what its name asks for, `arch` what differs between architectures. `kernel` is the file that is
+//! - Parsing and choosing: `settings` is what its name asks for, `board` what differs between architectures. `kernel` is the file that is
 //!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
 //!   `programs` are the host's programs for it, `tree` the host's files that commands need. `planted` is how `/init` makes
@@ -13,7 +13,7 @@
 //!   knows of a guest.
 //! - Inside: `init` leads from `/init` to the agent, and `inside` is what the agent reports.
 
-mod arch;
+mod board;
 mod console;
 mod devices;
 mod disk;
@@ -64,7 +64,7 @@ use crate::ready::{Begin, Ready};
 use crate::started::{self, Start, Started};
 use crate::wanted::Wanted;
 
-use arch::Arch;
+use board::Arch;
 use console::Console;
 use devices::Devices;
 pub use init::serve_if_init;

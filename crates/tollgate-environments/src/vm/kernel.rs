@@ -9,7 +9,7 @@ use std::{fs, io};
 use tollgate_model::text::excerpt;
 use tollgate_os::paths::{PathError, open_regular, read_regular};
 
-use super::arch::Arch;
+use super::board::Arch;
 use super::programs;
 use crate::error::{EnvironmentError, plainly, unusable};
 

@@ -15,7 +15,7 @@ use tollgate_model::text::excerpt;
 use tollgate_os::memfd;
 use tollgate_os::shared::Shared;
 
-use super::arch::Arch;
+use super::board::Arch;
 use super::executed::Executed;
 use super::qemu::{Machine, Qemu};
 use super::qmp::Qmp;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_os::paths::open_regular;
 
-use super::arch::Arch;
+use super::board::Arch;
 use super::settings::Vm;
 use super::{kernel, programs};
 use crate::agent::Agent;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tollgate_engine::clock::Clock;
 
-use super::arch::Arch;
+use super::board::Arch;
 use super::kernel::Kernel;
 use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_model::text::excerpt;
 
-use super::arch::Arch;
+use super::board::Arch;
 use crate::pairs::{Changes, Key, words};
 use crate::ram::OnRam;
 
