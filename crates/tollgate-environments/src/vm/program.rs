@@ -26,8 +26,8 @@ pub(super) fn open(spec: &Vm) -> Result<File, EnvironmentError> {
         let (arch, llvm) = (spec.arch, spec.arch.board().llvm);
         let [first, .., last] = places.each_ref().map(|file| file.display());
         unusable!(
-            "vm: an {arch} guest needs tollgate for {arch}, and there is neither {first} nor {last}; name one with program=FILE: that of \
-             the release for {arch}, or of `cargo build --release --target {llvm}-unknown-linux-gnu`"
+            "vm: an {arch} guest needs tollgate for {arch}, and there is neither {first} nor {last}; `cargo build --release --target \
+             {llvm}-unknown-linux-gnu` builds it, and program=FILE names it"
         )
     })?;
     read(found, spec.arch).map_err(|why| unusable!("vm: {}: {why}", found.display()))
