@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::Topology;
+use tollgate_engine::{HERE, Topology};
 
 /// Level, kind, KiB, and the processors that share it.
 type Cache = (u8, &'static str, u64, Vec<usize>);
@@ -15,7 +15,9 @@ type Cache = (u8, &'static str, u64, Vec<usize>);
 pub struct Machine {
     /// What is special about it.
     pub name: &'static str,
-    /// As CPUID spells it.
+    /// As uname(2) spells it.
+    pub architecture: &'static str,
+    /// As CPUID spells it; empty on arm64, which has no CPUID.
     pub vendor: &'static str,
     /// The brand.
     pub model: &'static str,
@@ -38,10 +40,11 @@ fn block(n: usize, of: usize) -> Vec<usize> {
     (n / of * of..n / of * of + of).collect()
 }
 
-/// One, two and many processors, of Intel and AMD, with and without a hypervisor; with caches of three levels, of two, and unknown.
-pub const MACHINES: [Machine; 6] = [
+/// One, two and many processors, of Intel, AMD and Arm, with and without a hypervisor; with caches of three levels, of two, and unknown.
+pub const MACHINES: [Machine; 7] = [
     Machine {
         name: "a virtual machine of two processors",
+        architecture: "x86_64",
         vendor: "AuthenticAMD",
         model: "AMD EPYC 9R14 96-Core Processor",
         processors: 2,
@@ -62,6 +65,7 @@ pub const MACHINES: [Machine; 6] = [
     },
     Machine {
         name: "a laptop with two kinds of cores",
+        architecture: "x86_64",
         vendor: "GenuineIntel",
         model: "13th Gen Intel(R) Core(TM) i7-1360P",
         processors: 12,
@@ -83,6 +87,7 @@ pub const MACHINES: [Machine; 6] = [
     },
     Machine {
         name: "two packages with 64 processors and four memory nodes",
+        architecture: "x86_64",
         vendor: "AuthenticAMD",
         model: "AMD EPYC 7313 16-Core Processor",
         processors: 64,
@@ -104,6 +109,7 @@ pub const MACHINES: [Machine; 6] = [
     },
     Machine {
         name: "one processor",
+        architecture: "x86_64",
         vendor: "GenuineIntel",
         model: "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz",
         processors: 1,
@@ -118,6 +124,7 @@ pub const MACHINES: [Machine; 6] = [
     },
     Machine {
         name: "no third level of caches",
+        architecture: "x86_64",
         vendor: "GenuineIntel",
         model: "Intel(R) Celeron(R) J4125 CPU @ 2.00GHz",
         processors: 4,
@@ -136,6 +143,7 @@ pub const MACHINES: [Machine; 6] = [
     },
     Machine {
         name: "caches that the kernel does not list",
+        architecture: "x86_64",
         vendor: "AuthenticAMD",
         model: "AMD EPYC",
         processors: 8,
@@ -146,7 +154,35 @@ pub const MACHINES: [Machine; 6] = [
         fast: None,
         hypervisor: Some("TCGTCGTCGTCG"),
     },
+    ARM64,
 ];
+
+pub const ARM64: Machine = Machine {
+    name: "a processor of arm64",
+    architecture: "aarch64",
+    vendor: "",
+    model: "",
+    processors: 64,
+    core: |n| vec![n],
+    caches: |n| {
+        let own = |level, kind, kib| (level, kind, kib, vec![n]);
+        vec![
+            own(1, "Data", 64),
+            own(1, "Instruction", 64),
+            own(2, "Unified", 1024),
+            (3, "Unified", 32 << 10, (0..64).collect()),
+        ]
+    },
+    package: |_| 0,
+    node: |_| 0,
+    fast: None,
+    hypervisor: None,
+};
+
+/// A machine of two processors, with the architecture for which the test is compiled.
+pub fn here() -> Topology {
+    Topology { architecture: HERE, ..MACHINES[0].topology() }
+}
 
 /// Its files, until this is dropped.
 pub struct Tree(tempfile::TempDir);
@@ -163,6 +199,7 @@ impl Tree {
         );
         tree.write("proc/cmdline", "quiet\n");
         tree.write("proc/sys/kernel/osrelease", "6.12.0\n");
+        tree.write("proc/sys/kernel/arch", &format!("{}\n", machine.architecture));
         tree.write("tollgate.json", &record(machine));
         tree
     }
@@ -252,6 +289,15 @@ fn list(processors: impl IntoIterator<Item = usize>) -> String {
 }
 
 fn cpuinfo(machine: &Machine) -> String {
+    if machine.architecture == "aarch64" {
+        let of = |cpu| {
+            format!(
+                "processor\t: {cpu}\nBogoMIPS\t: 2100.00\nFeatures\t: fp asimd atomics\nCPU implementer\t: 0x41\n\
+                 CPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\nCPU revision\t: 1\n\n"
+            )
+        };
+        return (0..machine.processors).map(of).collect();
+    }
     let Machine { vendor, model, .. } = machine;
     let flag = if machine.hypervisor.is_some() { " hypervisor" } else { "" };
     let of = |cpu| {
@@ -263,18 +309,21 @@ fn cpuinfo(machine: &Machine) -> String {
     (0..machine.processors).map(of).collect()
 }
 
-/// The record of a captured tree, with the leaves of CPUID that spell the vendor and the hypervisor.
+/// The record of a captured tree, with the leaves of CPUID that spell the vendor and the hypervisor; arm64 has none.
 fn record(machine: &Machine) -> String {
     let word = |text: &str, at: usize| {
         u32::from_le_bytes(text.as_bytes()[at..at + 4].try_into().expect("four bytes"))
     };
     let leaf = |leaf: u32, registers: [u32; 4]| serde_json::json!({"leaf": leaf, "subleaf": 0, "registers": registers});
     let vendor = machine.vendor;
-    let mut leaves = vec![
-        leaf(0, [1, word(vendor, 0), word(vendor, 8), word(vendor, 4)]),
-        leaf(1, [0, 0, u32::from(machine.hypervisor.is_some()) << 31, 0]),
-        leaf(0x8000_0000, [0x8000_0000, 0, 0, 0]),
-    ];
+    let mut leaves = match vendor {
+        "" => vec![],
+        _ => vec![
+            leaf(0, [1, word(vendor, 0), word(vendor, 8), word(vendor, 4)]),
+            leaf(1, [0, 0, u32::from(machine.hypervisor.is_some()) << 31, 0]),
+            leaf(0x8000_0000, [0x8000_0000, 0, 0, 0]),
+        ],
+    };
     if let Some(name) = machine.hypervisor {
         leaves.push(leaf(0x4000_0000, [0x4000_0000, word(name, 0), word(name, 4), word(name, 8)]));
     }

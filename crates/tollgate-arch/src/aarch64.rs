@@ -14,6 +14,9 @@ pub mod registers;
 pub mod rseq;
 pub mod signal;
 
+/// Its name.
+pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::Arm64;
+
 /// It has no such instruction.
 pub const CPUID: Option<crate::cpuid::Cpuid> = None;
 

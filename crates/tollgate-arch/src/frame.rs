@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use crate::architecture::{Architecture, HERE};
 use crate::chosen::frame::{CONTEXT, PLUS};
 use crate::timed_loop;
 
@@ -22,8 +23,8 @@ pub struct LongLoop {
     entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
     uses_context: bool,
     is_called: bool,
-    /// Why this architecture has none.
-    absent: Option<&'static str>,
+    /// The architecture that has none, and why.
+    absent: Option<(Architecture, &'static str)>,
 }
 
 impl LongLoop {
@@ -46,12 +47,21 @@ impl LongLoop {
     /// Is for `timed_loop!`: an operation that this architecture does not have, and why.
     #[doc(hidden)]
     pub const fn absent(is_called: bool, why: &'static str) -> Self {
-        Self { entry: no_loop, uses_context: false, is_called, absent: Some(why) }
+        Self { entry: no_loop, uses_context: false, is_called, absent: Some((HERE, why)) }
     }
 
-    /// Why this architecture does not have the operation; such a loop must not be run.
-    pub fn why_absent(self) -> Option<&'static str> {
-        self.absent
+    /// Is for `timed_loop!`: this loop, which another architecture does not have.
+    #[doc(hidden)]
+    pub const fn absent_on(self, other: Architecture, why: Option<&'static str>) -> Self {
+        match why {
+            Some(why) => Self { absent: Some((other, why)), ..self },
+            None => self,
+        }
+    }
+
+    /// Why an architecture does not have the operation. If it is this one, the loop must not be run.
+    pub fn why_absent(self, on: Architecture) -> Option<&'static str> {
+        self.absent.filter(|(without, _)| *without == on).map(|(_, why)| why)
     }
 
     /// Whether each iteration calls its body, which returns.
@@ -214,6 +224,18 @@ pub struct PaddedWord(pub AtomicU64);
 /// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
 pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 
+/// The reason in `none "reason"`; nothing for instructions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! why_none {
+    (none $why:literal) => {
+        Some($why)
+    };
+    ($($instructions:tt)*) => {
+        None
+    };
+}
+
 /// Returns the addresses of two symbols that the program's own assembly defines.
 #[macro_export]
 macro_rules! addresses {
@@ -256,6 +278,31 @@ mod tests {
         /// Adds 3 to word 1.
         add: "add qword ptr [r13 + 8], 3", "mov rax, [r13 + 8]";
         aarch64 "ldr x0, [x20, #8]", "add x0, x0, 3", "str x0, [x20, #8]"
+    }
+
+    timed_loop! {
+        of_x86: "nop"; aarch64 none "why arm64 has none"
+    }
+
+    timed_loop! {
+        of_x86_called: called "nop"; aarch64 none "why arm64 calls none"
+    }
+
+    timed_loop! {
+        of_arm64: none "why x86-64 has none"; aarch64 first "nop"; "nop"
+    }
+
+    timed_loop! {
+        of_both: "nop"; after "nop"; aarch64 "nop"; after "nop"
+    }
+
+    #[test]
+    fn each_architecture_knows_why_the_other_has_no_loop() {
+        let why = |code: LongLoop| [Architecture::X86_64, Architecture::Arm64].map(|on| code.why_absent(on));
+        assert_eq!(why(of_x86), [None, Some("why arm64 has none")]);
+        assert_eq!(why(of_x86_called), [None, Some("why arm64 calls none")]);
+        assert_eq!(why(of_arm64), [Some("why x86-64 has none"), None]);
+        assert_eq!([of_both, clock, EMPTY].map(why), [[None; 2]; 3]);
     }
 
     timed_loop! {

@@ -3,7 +3,9 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+pub mod architecture;
 pub mod call;
+pub mod compat;
 pub mod cpuid;
 pub mod frame;
 pub mod memory;
@@ -22,4 +24,4 @@ use x86_64 as chosen;
 #[doc(hidden)]
 pub use libc;
 
-pub use chosen::{abi, bare, child, compat, counter, features, mark};
+pub use chosen::{abi, bare, child, counter, features, mark};

@@ -16,6 +16,9 @@ mod ring3;
 pub mod rseq;
 pub mod signal;
 
+/// Its name.
+pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::X86_64;
+
 /// Every processor with 64-bit mode has it.
 pub const CPUID: Option<crate::cpuid::Cpuid> = Some(cpuid::cpuid);
 

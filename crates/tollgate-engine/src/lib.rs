@@ -63,5 +63,6 @@ pub use machine::{clock, cpu, group, interrupt, limits, mapping, topology};
 pub use refusal::{OrRefused, Refusal, Result, checked};
 pub use rounds::measure::{INTERRUPTED, measure};
 pub use sides::{agent, benches, session, versus};
+pub use tollgate_arch::architecture::{Architecture, HERE};
 pub use tollgate_arch::{bytes_between, compat_loop, contending_loop, timed_loop};
 pub use tollgate_model::stats::random::Random;

@@ -7,7 +7,7 @@ use iced_x86::{
 
 use tollgate_model::own;
 
-use crate::machines::MACHINES;
+use crate::machines;
 use crate::prelude::*;
 use crate::registry::registered;
 use crate::{Benchmark, SUITES};
@@ -23,7 +23,7 @@ const PREPARATION: [Mnemonic; 8] = {
 /// Returns every registered case that has a loop: its name, the loop, the instruction, and how often it occurs.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
     let benchmarks = registered();
-    let machine = MACHINES[0].topology();
+    let machine = machines::here();
     let cases = benchmarks.flat_map(|benchmark| {
         benchmark.cases_in(Extent::Thorough, &machine).into_iter().map(move |params| (benchmark, params))
     });
@@ -84,7 +84,7 @@ const OF_VECTORS: [Mnemonic; 12] = {
 
 #[test]
 fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
-    let (mut seen, machine) = (0, MACHINES[0].topology());
+    let (mut seen, machine) = (0, machines::here());
     for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied()) {
         for params in benchmark.cases_in(Extent::Thorough, &machine) {
             let Timed::Together { code, instruction: named, times } = (benchmark.timed)(&params) else {

@@ -1,4 +1,4 @@
-//! Every list, selection and screen of machines that this one is not: one processor and 64, of Intel and AMD, with caches of two
+//! Every list, selection and screen of machines that this one is not: one processor and 64, of Intel, AMD and Arm, with caches of two
 //! levels or unknown, with and without a hypervisor.
 
 #[path = "../../../tests/machines.rs"]
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use made::{MACHINES, Machine, Tree};
 use serde_json::Value;
-use tollgate_engine::Topology;
+use tollgate_engine::{Architecture, Topology};
 use tollgate_inspect::{SUBJECTS, read_facts};
 use tollgate_model::compare::Spread;
 use tollgate_model::run::{SCHEMA, Tool};
@@ -138,8 +138,8 @@ fn a_tree_is_read_as_the_machine_that_it_simulates() {
         benchmark.cases_in(extent, &machines[at].topology).len() / 2
     };
     // One of each relation; and every pair, with many processors those of 24.
-    assert_eq!([0, 1, 2, 3, 4, 5].map(|at| pairs(at, Extent::Usual)), [1, 3, 3, 1, 1, 1]);
-    assert_eq!([0, 1, 2, 3, 4, 5].map(|at| pairs(at, Extent::Thorough)), [1, 66, 279, 1, 6, 28]);
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|at| pairs(at, Extent::Usual)), [1, 3, 3, 1, 1, 1, 1]);
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|at| pairs(at, Extent::Thorough)), [1, 66, 279, 1, 6, 28, 277]);
     assert_eq!(machines[1].topology.home, Some(7), "the last fast one");
     assert_eq!(machines[2].topology.nodes.len(), 4);
     assert!(machines[5].topology.caches().is_empty());
@@ -150,12 +150,12 @@ fn a_tree_is_read_as_the_machine_that_it_simulates() {
         };
         machines.iter().map(value).collect()
     };
-    assert_eq!(shown("cpu.online"), ["2", "12", "64", "1", "4", "8"]);
-    assert_eq!(shown("cpu.threads_per_core"), ["1", "2", "2", "1", "1", "unknown"]);
-    assert_eq!(shown("cpu.cores"), ["2", "8", "32", "1", "4", "unknown"]);
-    assert_eq!(shown("cpu.packages"), ["1", "1", "2", "1", "1", "unknown"]);
-    assert_eq!(shown("cpu.nodes"), ["1", "1", "4", "1", "1", "1"]);
-    assert_eq!(shown("hypervisor.layers"), ["KVM", "none", "none", "Hyper-V", "none", "QEMU TCG"]);
+    assert_eq!(shown("cpu.online"), ["2", "12", "64", "1", "4", "8", "64"]);
+    assert_eq!(shown("cpu.threads_per_core"), ["1", "2", "2", "1", "1", "unknown", "1"]);
+    assert_eq!(shown("cpu.cores"), ["2", "8", "32", "1", "4", "unknown", "64"]);
+    assert_eq!(shown("cpu.packages"), ["1", "1", "2", "1", "1", "unknown", "1"]);
+    assert_eq!(shown("cpu.nodes"), ["1", "1", "4", "1", "1", "1", "1"]);
+    assert_eq!(shown("hypervisor.layers"), ["KVM", "none", "none", "Hyper-V", "none", "QEMU TCG", "unknown"]);
 }
 
 #[test]
@@ -181,6 +181,29 @@ fn every_benchmark_is_listed_with_its_cases_there() {
             assert!(params.iter().any(is_base), "{}: {record}", machine.name);
         }
     }
+}
+
+/// The sentences on each benchmark that the list of one architecture has and that of the other has not, for equal processors.
+#[test]
+fn each_architecture_has_its_own_cases_and_says_why_it_lacks_others() {
+    let on = |architecture| Topology { architecture, ..all()[6].topology.clone() };
+    let [x86, arm64] = [Architecture::X86_64, Architecture::Arm64].map(on);
+    assert_eq!(all()[6].topology, arm64, "the tree names it");
+    let sentences = |benchmark: &Benchmark, machine: &Topology| -> Vec<String> {
+        let text = benchmarks::text(machine, |other| other.name == benchmark.name, 10_000);
+        let about = text.lines().last().expect("a paragraph").trim().trim_end_matches('.');
+        about.split(". ").map(str::to_owned).collect()
+    };
+    let mut differences = String::new();
+    for benchmark in registered() {
+        let lists = [&x86, &arm64].map(|machine| sentences(benchmark, machine));
+        for (name, own, other) in [("x86-64", &lists[0], &lists[1]), ("arm64", &lists[1], &lists[0])] {
+            for sentence in own.iter().filter(|sentence| !other.contains(sentence)) {
+                differences.push_str(&format!("{} of {name}: {sentence}\n", benchmark.name));
+            }
+        }
+    }
+    insta::assert_snapshot!(differences);
 }
 
 #[test]
@@ -280,7 +303,9 @@ fn every_benchmark_is_explained_there() {
             expect_within(80, &format!("{}: {}", machine.name, benchmark.name), &text);
             let text = plain(&text);
             assert!(text.contains(benchmark.name) && text.contains("\nSubtracted "), "{text}");
-            assert_eq!(text.contains("not measured yet"), summary.is_none(), "{text}");
+            let is_absent = benchmark.why_absent(&machine.topology).is_some();
+            assert_eq!(text.contains("not measured yet"), summary.is_none() && !is_absent, "{text}");
+            assert_eq!(text.contains("not on this architecture"), summary.is_none() && is_absent, "{text}");
         };
         registered().for_each(|benchmark| expect(benchmark, None));
         // Those whose cases depend on the machine most, with their figures.

@@ -14,7 +14,12 @@ pub const PLUS: &[u8; 3] = b", #";
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: none $x86:literal; aarch64 $($body:tt)+) => {
-        $crate::timed_loop! { $(#[$doc])* $name: $x86; aarch64 $($body)+ }
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = {
+            $crate::timed_loop! { $name: ""; aarch64 $($body)+ }
+            $name.absent_on($crate::architecture::Architecture::X86_64, Some($x86))
+        };
     };
     ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
         $crate::timed_loop! {

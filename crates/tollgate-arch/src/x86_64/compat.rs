@@ -2,9 +2,6 @@
 
 core::arch::global_asm!(include_str!("compat.s"));
 
-/// Why there is no 32-bit program to time.
-pub const WHY_ABSENT: Option<&str> = None;
-
 /// Returns the program without a loop, which is appended.
 pub fn frame() -> &'static [u8] {
     crate::bytes_between!("tollgate_compat_begin", "tollgate_compat_end")

@@ -21,8 +21,8 @@ pub const PLUS: &[u8; 3] = b" + ";
 /// `called call SYS_name(arguments)` is one system call, for both architectures: an argument is a number, `[N]` for the word at offset
 /// N of the context, or `(N)` for its address.
 ///
-/// After `; aarch64` stand the instructions of arm64, or `none "reason"`, which this architecture does not use. A loop of arm64 alone
-/// has `none "reason"` before them.
+/// After `; aarch64` stand the instructions of arm64, which this architecture does not use, or `none "reason"`, which it keeps for lists
+/// of what arm64 has. A loop of arm64 alone has `none "reason"` before them.
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: none $why:literal; aarch64 $($other:tt)+) => {
@@ -39,7 +39,7 @@ macro_rules! timed_loop {
     };
     ($(#[$doc:meta])* $name:ident: called $($body:literal),* $(; aarch64 $($other:tt)*)?) => {
         $crate::timed_loop! {
-            @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret"
+            @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret" $(; aarch64 $($other)*)?
         }
     };
     (
@@ -48,11 +48,12 @@ macro_rules! timed_loop {
     ) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
+                $(; aarch64 $($other)*)?
         }
     };
     (
         @ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:expr),+)?
-        $(; number $number:expr)?
+        $(; number $number:expr)? $(; aarch64 $($other:tt)*)?
     ) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals)] // It stands for a function.
@@ -82,6 +83,7 @@ macro_rules! timed_loop {
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
             // SAFETY: these are its instructions. One that uses no `r13` must be sound in any process by the macro's contract.
             unsafe { $crate::frame::LongLoop::written(entry, INSTRUCTIONS, $called) }
+                $(.absent_on($crate::architecture::Architecture::Arm64, $crate::why_none!($($other)*)))?
         };
     };
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate_arch::architecture::HERE;
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit, own};
 
 use crate::cases::aspect::Aspect;
@@ -203,14 +204,15 @@ impl Benchmark {
         let Kind::Instance(make) = self.kind else { return Err(fail!("a whole command has no instance")) };
         let timed = (self.timed)(params);
         timed
-            .why_absent()
+            .why_absent(HERE)
             .map_or_else(|| make(timed, params, context), |why| Err(Refusal::Skip(why.to_owned())))
     }
 
-    /// Why this architecture has none of its cases; `None` if it has one.
+    /// Why the machine's architecture has none of its cases; `None` if it has one.
     pub fn why_absent(&self, machine: &Topology) -> Option<&'static str> {
         let cases = (self.cases)(machine);
-        let why: Option<Vec<_>> = cases.iter().map(|params| (self.timed)(params).why_absent()).collect();
+        let why = |params: &Params| (self.timed)(params).why_absent(machine.architecture);
+        let why: Option<Vec<_>> = cases.iter().map(why).collect();
         why?.first().copied()
     }
 

@@ -1,6 +1,7 @@
 //! The code that is timed. A test disassembles each loop and checks that it has its benchmark's instruction as often as stated, and no other
 //! that matters.
 
+use tollgate_arch::architecture::Architecture;
 pub use tollgate_arch::frame::{LongLoop, LoopContext, run_empty};
 use tollgate_arch::{compat, frame};
 
@@ -45,11 +46,13 @@ impl Timed {
         Self::Loop { code, instruction, times: 1 }
     }
 
-    /// Why this architecture does not have the operation; `None` if it has.
-    pub fn why_absent(&self) -> Option<&'static str> {
+    /// Why an architecture does not have the operation; `None` if it has.
+    pub fn why_absent(&self, on: Architecture) -> Option<&'static str> {
         match self {
-            Self::Loop { code: TimedLoop::Long(code), .. } | Self::Together { code, .. } => code.why_absent(),
-            Self::Loop { code: TimedLoop::Compat(_), .. } => compat::WHY_ABSENT,
+            Self::Loop { code: TimedLoop::Long(code), .. } | Self::Together { code, .. } => {
+                code.why_absent(on)
+            }
+            Self::Loop { code: TimedLoop::Compat(_), .. } => compat::why_absent(on),
             Self::Whole(_) => None,
         }
     }

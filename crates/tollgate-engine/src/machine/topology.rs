@@ -1,5 +1,5 @@
-//! The machine's properties that determine a benchmark's cases: the processors that may be used, the caches that they share, and
-//! the memory nodes. It is read once and passed on, so that every list and selection can be made for another machine.
+//! The machine's properties that determine a benchmark's cases: the architecture, the processors that may be used, the caches that they
+//! share, and the memory nodes. It is read once and passed on, so that every list and selection can be made for another machine.
 //!
 //! Source: /sys/devices/system/cpu/cpu*/{cache,topology} (Documentation/ABI/testing/sysfs-devices-system-cpu) and
 //! /sys/devices/system/node (Documentation/ABI/stable/sysfs-devices-node); without cache entries there, CPUID.
@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
+use tollgate_arch::architecture::{Architecture, HERE};
 use tollgate_arch::cpuid::{CPUID, CpuidResult};
 
 use crate::machine::cpu;
 
-/// The processors, what they share, and the memory nodes.
+/// The architecture, the processors, what they share, and the memory nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
+    /// The architecture whose instructions are timed.
+    pub architecture: Architecture,
     /// The processors that the program may use, ascending.
     pub processors: Vec<usize>,
     /// The default one to measure on.
@@ -72,7 +75,9 @@ impl Topology {
     pub fn read(processors: Vec<usize>) -> Self {
         let read = Self::below(Path::new("/"), processors);
         let is_unknown = read.caches().is_empty();
-        Self { by_cpuid: if is_unknown { caches_by_cpuid() } else { Vec::new() }, ..read }
+        let by_cpuid = if is_unknown { caches_by_cpuid() } else { Vec::new() };
+        // A translator of programs shows the file of the machine that it runs on.
+        Self { architecture: HERE, by_cpuid, ..read }
     }
 
     /// Reads this machine, for this process.
@@ -82,13 +87,18 @@ impl Topology {
         Self { quota: Some(usable).filter(|&usable| usable < read.processors.len()), ..read }
     }
 
-    /// Reads the machine whose `/sys` is below this directory, without CPUID and quotas.
+    /// Reads the machine whose `/sys` and `/proc` are below this directory, without CPUID and quotas. If they do not name an architecture
+    /// that this program knows, it is that of this program.
     pub fn below(root: &Path, processors: Vec<usize>) -> Self {
         let sysfs = Sysfs::below(root);
         let home = usual_of(&processors, &sysfs.fast());
         let threads = home.map(|home| sysfs.siblings(home)).unwrap_or_default();
         let known = around(&processors, home, &threads).into_iter().map(|cpu| (cpu, sysfs.processor(cpu)));
-        Self { known: known.collect(), nodes: sysfs.nodes(), processors, home, ..Self::default() }
+        // Linux has the file since 6.1.
+        let named = fs::read_to_string(root.join("proc/sys/kernel/arch")).ok();
+        let architecture = named.and_then(|name| Architecture::named(name.trim())).unwrap_or_default();
+        let nodes = sysfs.nodes();
+        Self { architecture, known: known.collect(), nodes, processors, home, ..Self::default() }
     }
 
     /// Returns how many threads may run at the same time, each on a processor of its own.

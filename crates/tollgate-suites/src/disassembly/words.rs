@@ -186,7 +186,7 @@ fn every_loop_of_words_holds_what_its_benchmark_names_and_keeps_the_frames_regis
     if CPUID.is_some() {
         return eprintln!("skipped: the loops here are x86-64's");
     }
-    let (mut seen, machine) = (0, MACHINES[0].topology());
+    let (mut seen, machine) = (0, machines::here());
     for benchmark in registered() {
         for params in benchmark.cases_in(Extent::Thorough, &machine) {
             let (code, name, times) = match (benchmark.timed)(&params) {
@@ -194,7 +194,7 @@ fn every_loop_of_words_holds_what_its_benchmark_names_and_keeps_the_frames_regis
                 | Timed::Together { code, instruction, times } => (code, instruction, times),
                 _ => continue,
             };
-            if code.why_absent().is_some() {
+            if code.why_absent(HERE).is_some() {
                 continue;
             }
             let case = benchmark.case(params).to_string();

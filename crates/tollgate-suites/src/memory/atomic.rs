@@ -123,19 +123,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             Timed::Loop { code: TimedLoop::Long(code), instruction, times: times as usize }
         })
     },
-    cases: |_| cases(&[1, 2]),
-    thorough_cases: |machine| cases(&more_threads(machine.processors.len() as u64)),
+    cases: |machine| cases(machine.architecture, &[1, 2]),
+    thorough_cases: |machine| cases(machine.architecture, &more_threads(machine.processors.len() as u64)),
     headlines: &[Headline::of(Section::Memory, "atomic add, 2 threads", &[("op", "add"), ("threads", "2")])],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 
-fn cases(threads: &[u64]) -> Vec<Params> {
+fn cases(on: Architecture, threads: &[u64]) -> Vec<Params> {
     let case = |op: &str, threads: u64| params(&[("op", op.into()), ("threads", threads.into())]);
     let of = |op: &'static str| threads.iter().map(move |&threads| case(op, threads));
-    let here = Op::ALL.iter().filter(|op| op.value().0.why_absent().is_none());
-    here.flat_map(|op| of(op.word())).collect()
+    let there = Op::ALL.iter().filter(|op| op.value().0.why_absent(on).is_none());
+    there.flat_map(|op| of(op.word())).collect()
 }
 
 /// Returns powers of two from four up to the number of processors, and that number.
@@ -230,7 +230,7 @@ mod tests {
         let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
             return eprintln!("skipped: no time stamp counter");
         };
-        for case in cases(&[1, 2]).iter().filter(|case| word(case, "op").starts_with("add")) {
+        for case in cases(HERE, &[1, 2]).iter().filter(|case| word(case, "op").starts_with("add")) {
             // A wrong sum is an error.
             let Some(mut instance) = ready(case, instance(case, &mut context)) else { continue };
             instance.batch(clock, Order::new(1000)).expect("a batch");

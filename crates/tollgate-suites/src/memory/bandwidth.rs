@@ -15,7 +15,7 @@ mod loops;
 mod pass;
 mod together;
 
-use loops::{By, Op, code, is_here};
+use loops::{By, Op, code, is_on};
 use pass::{Moved, PAGE, Set, number as number_words};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -30,12 +30,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: |machine| {
         let last = Sizes::of(machine).last;
-        usual(last).into_iter().chain(of_all_processors(machine)).collect()
+        usual(machine.architecture, last).into_iter().chain(of_all_processors(machine)).collect()
     },
     thorough_cases: |machine| {
         let last = Sizes::of(machine).last;
-        let usual = usual(last);
-        let every = all(last).into_iter();
+        let usual = usual(machine.architecture, last);
+        let every = all(machine.architecture, last).into_iter();
         every.filter(|case| !usual.contains(case)).collect()
     },
     in_everything: says_most,
@@ -54,7 +54,7 @@ fn says_most(params: &Params, machine: &Topology) -> bool {
     match (op, word(params, "page") == Page::Small.word()) {
         (Op::Read | Op::Copy, true) if number(params, "threads") > 1 => true,
         (Op::Read, is_small) => is_memory || is_small && kib << 10 <= caches.l2,
-        (_, is_small) => is_memory && is_small && by == usual_by(op),
+        (_, is_small) => is_memory && is_small && by == usual_by(op, machine.architecture),
     }
 }
 
@@ -63,11 +63,11 @@ fn chosen(params: &Params) -> Result<(Op, By)> {
 }
 
 /// The instructions of an operation's curve. Most processors have them, so machines can be compared.
-fn usual_by(op: Op) -> By {
+fn usual_by(op: Op, on: Architecture) -> By {
     match op {
         Op::Fill => By::Rep,
         Op::Zero => By::Zva,
-        _ => By::Avx2.or(By::Neon, op),
+        _ => By::Avx2.or(By::Neon, op, on),
     }
 }
 
@@ -92,20 +92,25 @@ fn case(op: Op, by: By, kib: u64, page: Page, threads: u64) -> Params {
     ])
 }
 
+/// The operations of an architecture, each by the instructions of its curve.
+fn usual_ways(on: Architecture) -> impl Iterator<Item = (Op, By)> {
+    Op::ALL.iter().map(move |&op| (op, usual_by(op, on))).filter(move |&(op, by)| is_on(on, op, by))
+}
+
 /// A curve of reads, writes and copies; for the others a cached size and memory.
-fn usual(last_level: u64) -> Vec<Params> {
+fn usual(on: Architecture, last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let (cached, largest) = (sizes.get(2).copied(), sizes.last().copied().unwrap_or_default());
     let mut cases = Vec::new();
-    for &op in Op::ALL.iter().filter(|&&op| is_here(op, usual_by(op))) {
+    for (op, by) in usual_ways(on) {
         let is_curve = matches!(op, Op::Read | Op::Write | Op::Copy);
         let is_drawn = |kib: &&u64| is_curve || Some(**kib) == cached || **kib == largest;
-        cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, usual_by(op), kib, Page::Small, 1)));
+        cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, by, kib, Page::Small, 1)));
         if is_curve {
-            cases.push(case(op, usual_by(op), largest, Page::Huge, 1));
+            cases.push(case(op, by, largest, Page::Huge, 1));
         }
     }
-    if is_here(Op::Copy, By::Rep) {
+    if is_on(on, Op::Copy, By::Rep) {
         cases.push(case(Op::Copy, By::Rep, largest, Page::Small, 1));
     }
     cases
@@ -114,9 +119,8 @@ fn usual(last_level: u64) -> Vec<Params> {
 fn of_all_processors(machine: &Topology) -> Vec<Params> {
     let threads = machine.parallelism() as u64;
     let kib = of_each_thread(Sizes::of(machine), sharers(machine));
-    let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
-    let here = Op::ALL.iter().copied().filter(|&op| threads > 1 && is_here(op, usual_by(op)));
-    here.map(with).collect()
+    let ways = usual_ways(machine.architecture).filter(|_| threads > 1);
+    ways.map(|(op, by)| case(op, by, kib, Page::Small, threads)).collect()
 }
 
 /// Returns KiB for each of `sharers` of a last-level cache: four times that cache together, and at least four times L2 each.
@@ -126,13 +130,13 @@ fn of_each_thread(caches: Sizes, sharers: u64) -> u64 {
 }
 
 /// Every operation by every instruction, and the usual ones in pages of both sizes.
-fn all(last_level: u64) -> Vec<Params> {
+fn all(on: Architecture, last_level: u64) -> Vec<Params> {
     let ways = Op::ALL.iter().copied().flat_map(|op| By::ALL.iter().map(move |&by| (op, by)));
     let sizes = sizes(last_level);
     let ends = [sizes.first(), sizes.get(2), sizes.last()].map(|kib| kib.copied().unwrap_or_default());
     let mut cases = Vec::new();
-    for (op, by) in ways.filter(|&(op, by)| is_here(op, by)) {
-        let is_usual = by == usual_by(op);
+    for (op, by) in ways.filter(|&(op, by)| is_on(on, op, by)) {
+        let is_usual = by == usual_by(op, on);
         for &kib in sizes.iter().filter(|kib| is_usual || ends.contains(kib)) {
             cases.extend([Page::Small, Page::Huge].map(|page| case(op, by, kib, page, 1)));
         }
@@ -174,7 +178,8 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
 /// Reads a whole region, after setting each word to its own index.
 pub(super) fn of_region(mut region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let op = Op::Read;
-    let (code, ..) = code(op, By::Sse2.or(By::Neon, op)).ok_or_else(|| fail!("there is no such loop"))?;
+    let (code, ..) =
+        code(op, By::Sse2.or(By::Neon, op, HERE)).ok_or_else(|| fail!("there is no such loop"))?;
     let set = Set { op, start: region.address(), to: region.address(), bytes: region.length() };
     number_words(region.words_mut());
     let notes = region.notes().to_vec();
@@ -265,7 +270,7 @@ mod tests {
         let mut context = Context::here();
         pinned();
         for &op in Op::ALL {
-            for by in By::ALL.iter().copied().filter(|&by| is_here(op, by)) {
+            for by in By::ALL.iter().copied().filter(|&by| is_on(HERE, op, by)) {
                 for kib in [16, 1 << 10] {
                     let case = case(op, by, kib, Page::Small, 1);
                     let made = instance(&case, &mut context);
@@ -285,8 +290,8 @@ mod tests {
         let threads = all.len().min(2) as u64;
         let mut context = Context::here();
         pinned();
-        for &op in Op::ALL.iter().filter(|&&op| is_here(op, usual_by(op))) {
-            let by = if usual_by(op) == By::Avx2 { By::Sse2 } else { usual_by(op) };
+        for (op, usual) in usual_ways(HERE) {
+            let by = if usual == By::Avx2 { By::Sse2 } else { usual };
             let case = case(op, by, 1 << 10, Page::Small, threads);
             let made = match threads {
                 1 => Err(Refusal::one_processor()),
@@ -319,7 +324,7 @@ mod tests {
         pinned();
         let largest = sizes(Sizes::shared(&mut context).last).last().copied().expect("a size").min(256 << 10);
         let mut least = |kib| {
-            let case = case(Op::Read, By::Sse2.or(By::Neon, Op::Read), kib, Page::Small, 1);
+            let case = case(Op::Read, By::Sse2.or(By::Neon, Op::Read, HERE), kib, Page::Small, 1);
             let mut instance = ready(&case, instance(&case, &mut context))?;
             let iterations = (1 << 20) / (kib << 10).min(256 << 10);
             let batches =
@@ -334,9 +339,9 @@ mod tests {
     fn sizes_go_from_the_first_level_to_four_times_the_last() {
         assert_eq!(sizes(32 << 20), [16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10]);
         assert_eq!(sizes(0), [16]);
-        let usual = usual(32 << 20);
+        let usual = usual(HERE, 32 << 20);
         assert!(usual.len() < 40, "{}", usual.len());
-        let all = all(32 << 20);
+        let all = all(HERE, 32 << 20);
         assert!(usual.iter().all(|case| all.contains(case)));
     }
 }

@@ -54,7 +54,7 @@ fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
     let all = SUITE.benchmarks.iter().flat_map(|&benchmark| {
         (benchmark.cases)(&Topology::default()).into_iter().map(move |params| (benchmark, params))
     });
-    all.filter(|(benchmark, params)| (benchmark.timed)(params).why_absent().is_none())
+    all.filter(|(benchmark, params)| (benchmark.timed)(params).why_absent(HERE).is_none())
 }
 
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {

@@ -255,8 +255,8 @@ words! {
 
 impl By {
     /// This one, or on an architecture that does not do `op` by it, the other.
-    pub fn or(self, other: Self, op: Op) -> Self {
-        if is_here(op, self) { self } else { other }
+    pub fn or(self, other: Self, op: Op, on: Architecture) -> Self {
+        if is_on(on, op, self) { self } else { other }
     }
 
     /// Checks that the processor has the instructions and the kernel saves their registers (CPUID and XCR0).
@@ -274,9 +274,9 @@ impl By {
 /// A loop, the instruction that moves its data, and how often the loop contains that.
 pub type Code = (LongLoop, &'static str, usize);
 
-/// Whether this architecture does it so.
-pub fn is_here(op: Op, by: By) -> bool {
-    code(op, by).is_some_and(|(code, ..)| code.why_absent().is_none())
+/// Whether an architecture does it so.
+pub fn is_on(on: Architecture, op: Op, by: By) -> bool {
+    code(op, by).is_some_and(|(code, ..)| code.why_absent(on).is_none())
 }
 
 pub fn code(op: Op, by: By) -> Option<Code> {
