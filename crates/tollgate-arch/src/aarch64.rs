@@ -13,6 +13,7 @@ pub mod mark;
 pub mod registers;
 pub mod rseq;
 pub mod signal;
+pub mod software;
 
 /// Its name.
 pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::Arm64;

@@ -24,4 +24,4 @@ use x86_64 as chosen;
 #[doc(hidden)]
 pub use libc;
 
-pub use chosen::{abi, bare, child, counter, features, mark};
+pub use chosen::{abi, bare, child, counter, features, mark, software};

@@ -15,6 +15,7 @@ pub mod registers;
 mod ring3;
 pub mod rseq;
 pub mod signal;
+pub mod software;
 
 /// Its name.
 pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::X86_64;

@@ -95,6 +95,15 @@ pub(crate) fn may_read_tsc() -> Result<bool, i32> {
     Ok(mode == libc::PR_TSC_ENABLE)
 }
 
+/// As [`may_read_tsc`], for a reading. gVisor has no such switch, nor has Linux before 6.12 on arm64.
+pub(crate) fn expect_tsc() -> Result<(), i32> {
+    match may_read_tsc() {
+        Ok(true) | Err(libc::EINVAL) => Ok(()),
+        Ok(false) => Err(libc::EACCES),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// `clock_getres(2)`: resolution of a clock in nanoseconds.
 pub(crate) fn resolution(clock: libc::clockid_t) -> Result<i64, i32> {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };

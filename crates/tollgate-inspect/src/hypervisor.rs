@@ -7,10 +7,12 @@ use tollgate_model::Unknown;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, found};
 use crate::processor::{cpuid, cpuinfo, flags};
-use crate::{firmware, kernel::command_line_text, text::kernel_bool, uname::release_text};
+use crate::{firmware, kernel::command_line_text, software, text::kernel_bool, uname::release_text};
 
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+/// The device tree, which machines without DMI have.
+const DEVICE_TREE: &str = "/sys/firmware/devicetree/base/compatible";
 const XEN: &str = "/sys/hypervisor/type";
 
 /// Intel and AMD reserve this bit for hypervisors.
@@ -143,6 +145,9 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     if let Some(processor) = translated_processor(machine) {
         layers.add("QEMU TCG", &format!("/proc/cpuinfo {processor:?}"));
     }
+    if let Some(evidence) = software::evidence(machine) {
+        layers.add("QEMU TCG", &evidence);
+    }
     // Intel TDX module specification: the signature of a trust domain, in EBX, EDX, ECX.
     let domain = cpuid(machine, "CPUID.21h", |leaves| leaves.leaf(0x21, 0));
     if let Ok(Some(signature)) = domain.map(|found| crate::leaves::spelled(&reorder(found.value)))
@@ -172,6 +177,13 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     let hints = nesting_hints(machine);
     if !hints.is_empty() {
         layers.add(OUTER, &hints.join(", "));
+    }
+    // So QEMU, Firecracker and others call a machine of devices that no hardware has (Documentation/devicetree/bindings/arm).
+    if layers.names.is_empty()
+        && let Ok(kinds) = machine.text(DEVICE_TREE)
+        && kinds.value.split('\0').any(|kind| kind == "linux,dummy-virt")
+    {
+        layers.add(UNNAMED, &format!("{DEVICE_TREE} linux,dummy-virt"));
     }
     match is_present(machine) {
         Ok(present) if present.value && layers.names.is_empty() => {
@@ -327,6 +339,21 @@ mod tests {
             write(tree.path(), "proc/cpuinfo", &text);
             assert_eq!(is_translator(&Machine::captured(tree.path())), is, "{text}");
         }
+    }
+
+    #[test]
+    fn without_cpuid_the_times_of_instructions_and_the_device_tree_show_it() {
+        let named = |is_software: bool, kinds: &str| {
+            let tree = tempfile::tempdir().unwrap();
+            let calls = serde_json::json!({(software::CALL): {"value": is_software}});
+            let record = serde_json::json!({"format": 1, "directory": "/", "calls": calls, "errors": {}});
+            write(tree.path(), "tollgate.json", &record.to_string());
+            write(tree.path(), "sys/firmware/devicetree/base/compatible", kinds);
+            names(&Machine::open(tree.path()).unwrap())
+        };
+        assert_eq!(named(true, "raspberrypi,4-model-b\0brcm,bcm2711\0"), Some(vec!["QEMU TCG".into()]));
+        assert_eq!(named(false, "linux,dummy-virt\0"), Some(vec!["unnamed".into()]));
+        assert_eq!(named(false, "raspberrypi,4-model-b\0brcm,bcm2711\0"), None);
     }
 
     #[test]

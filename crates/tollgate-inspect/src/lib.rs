@@ -71,6 +71,7 @@ mod ring3;
 mod rseq;
 mod running_config;
 mod sandbox;
+mod software;
 mod storage;
 mod streams;
 #[cfg(test)]

@@ -52,13 +52,7 @@ pub(crate) fn ticks(machine: &Machine) -> Answer<i64> {
 /// The minimum of some dozens: interrupts and other guests only add time.
 fn least_ticks() -> Result<u64, i32> {
     let cpuid = CPUID.ok_or(libc::ENOSYS)?;
-    match calls::may_read_tsc() {
-        Ok(true) => {}
-        Ok(false) => return Err(libc::EACCES),
-        // gVisor has no such switch.
-        Err(libc::EINVAL) => {}
-        Err(errno) => return Err(errno),
-    }
+    calls::expect_tsc()?;
     let mut least = u64::MAX;
     let mut spent = 0_u64;
     for time in 1..=*TIMES.end() {

@@ -7,7 +7,7 @@ mod session;
 
 use std::borrow::Cow;
 
-use tollgate_engine::{Timed, Topology};
+use tollgate_engine::{Architecture, Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
@@ -33,7 +33,7 @@ const ROWS: usize = 12;
 const VALUE: usize = 44;
 
 /// The explanation of a benchmark, with its rows of a run if it has any, and the costs in the environments of the run's session.
-/// The facts are the run's, or this machine's; the cases are those of the machine.
+/// The facts are the run's, or this machine's; the cases are those of the machine, but of the architecture in the facts.
 pub fn text(
     benchmark: &Benchmark,
     machine: &Topology,
@@ -42,6 +42,9 @@ pub fn text(
     facts: &Facts,
     width: usize,
 ) -> String {
+    let named = facts.get("cpu.architecture").and_then(Fact::value).map(ToString::to_string);
+    let architecture = named.and_then(|name| Architecture::named(&name)).unwrap_or(machine.architecture);
+    let machine = &Topology { architecture, ..machine.clone() };
     let mut text = heading(benchmark.name, width);
     let mut field = |name: &str, words: &str| {
         text.push_str(&paragraph(words, width, &format!("{name:<13}")));
@@ -341,8 +344,14 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         }
         let int80 = tollgate_suites::find("entry/int80").expect("registered");
-        let text = text(int80, &machine, None, None, &facts, 80);
-        assert!(text.contains("! hypervisor.nesting is a mark"), "{text}");
-        assert!(text.contains("! mitigation.pti is yes"), "{text}");
+        let found = text(int80, &machine, None, None, &facts, 80);
+        assert!(found.contains("! hypervisor.nesting is a mark"), "{found}");
+        assert!(found.contains("! mitigation.pti is yes"), "{found}");
+        let on = |name: &str| {
+            let facts = [("cpu.architecture".to_owned(), Fact::known(name, "test"))].into();
+            text(int80, &machine, None, None, &facts, 80)
+        };
+        assert!(on("aarch64").contains("not on this architecture: INT 80h"), "{}", on("aarch64"));
+        assert!(on("x86_64").contains("not measured yet"), "{}", on("x86_64"));
     }
 }

@@ -13,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 use common::{is_root, program, readable_copy};
 use serde_json::Value;
+use tollgate_arch::abi::AUDIT_ARCH;
+use tollgate_os::calls::number;
 
 const RUN: [&str; 9] =
     ["run", "entry", "traps", "files", "scaling", "--processes=1", "--format", "json", "--quiet"];
@@ -161,118 +163,35 @@ fn unsafe_pre_exec(
 /// The calls that a strict container profile permits: those of ordinary programs. Everything else is
 /// EPERM; 32-bit calls kill the process.
 fn strict_filter() -> Vec<libc::sock_filter> {
-    const ALLOWED: &[libc::c_long] = &[
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_open,
-        libc::SYS_openat,
-        libc::SYS_close,
-        libc::SYS_stat,
-        libc::SYS_fstat,
-        libc::SYS_lstat,
-        libc::SYS_newfstatat,
-        libc::SYS_statx,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_lseek,
-        libc::SYS_mmap,
-        libc::SYS_mprotect,
-        libc::SYS_munmap,
-        libc::SYS_mremap,
-        libc::SYS_madvise,
-        libc::SYS_brk,
-        libc::SYS_rt_sigaction,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sigaltstack,
-        libc::SYS_ioctl,
-        libc::SYS_pread64,
-        libc::SYS_pwrite64,
-        libc::SYS_readv,
-        libc::SYS_writev,
-        libc::SYS_access,
-        libc::SYS_faccessat,
-        libc::SYS_pipe,
-        libc::SYS_pipe2,
-        libc::SYS_dup,
-        libc::SYS_dup2,
-        libc::SYS_dup3,
-        libc::SYS_nanosleep,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_getpid,
-        libc::SYS_gettid,
-        libc::SYS_getppid,
-        libc::SYS_clone,
-        libc::SYS_fork,
-        libc::SYS_vfork,
-        libc::SYS_execve,
-        libc::SYS_execveat,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
-        libc::SYS_wait4,
-        libc::SYS_waitid,
-        libc::SYS_kill,
-        libc::SYS_tgkill,
-        libc::SYS_uname,
-        libc::SYS_fcntl,
-        libc::SYS_fsync,
-        libc::SYS_fdatasync,
-        libc::SYS_ftruncate,
-        libc::SYS_getcwd,
-        libc::SYS_chdir,
-        libc::SYS_rename,
-        libc::SYS_renameat,
-        libc::SYS_renameat2,
-        libc::SYS_mkdir,
-        libc::SYS_mkdirat,
-        libc::SYS_unlink,
-        libc::SYS_unlinkat,
-        libc::SYS_link,
-        libc::SYS_linkat,
-        libc::SYS_readlink,
-        libc::SYS_readlinkat,
-        libc::SYS_getdents64,
-        libc::SYS_getrusage,
-        libc::SYS_sysinfo,
-        libc::SYS_getuid,
-        libc::SYS_getgid,
-        libc::SYS_geteuid,
-        libc::SYS_getegid,
-        libc::SYS_setpgid,
-        libc::SYS_prctl,
-        libc::SYS_arch_prctl,
-        libc::SYS_futex,
-        libc::SYS_sched_getaffinity,
-        libc::SYS_sched_yield,
-        libc::SYS_set_tid_address,
-        libc::SYS_set_robust_list,
-        libc::SYS_rseq,
-        libc::SYS_clock_gettime,
-        libc::SYS_clock_getres,
-        libc::SYS_getrandom,
-        libc::SYS_memfd_create,
-        libc::SYS_prlimit64,
-        libc::SYS_statfs,
-        libc::SYS_fstatfs,
-        libc::SYS_flock,
-    ];
+    // An architecture has some of them only in their later forms: openat(2) for open(2).
+    const ALLOWED: &str = "
+        read write open openat close stat fstat lstat newfstatat statx poll ppoll lseek mmap mprotect
+        munmap mremap madvise brk rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack ioctl pread64
+        pwrite64 readv writev access faccessat pipe pipe2 dup dup2 dup3 nanosleep clock_nanosleep
+        getpid gettid getppid clone fork vfork execve execveat exit exit_group wait4 waitid kill tgkill
+        uname fcntl fsync fdatasync ftruncate getcwd chdir rename renameat renameat2 mkdir mkdirat
+        unlink unlinkat link linkat readlink readlinkat getdents64 getrusage sysinfo getuid getgid
+        geteuid getegid setpgid prctl arch_prctl futex sched_getaffinity sched_yield set_tid_address
+        set_robust_list rseq clock_gettime clock_getres getrandom memfd_create prlimit64 statfs fstatfs
+        flock";
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
     let filter = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
     let mut program = vec![
         filter(LOAD, 0, 4),
-        filter(EQUAL, 1, AUDIT_ARCH_X86_64),
+        filter(EQUAL, 1, AUDIT_ARCH),
         filter(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS),
         filter(LOAD, 0, 0),
         // As in container profiles, so that a C library falls back to clone.
         libc::sock_filter { code: EQUAL, jt: 0, jf: 1, k: libc::SYS_clone3 as u32 },
         filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
     ];
-    for (index, number) in ALLOWED.iter().enumerate() {
+    let allowed: Vec<u32> = ALLOWED.split_whitespace().filter_map(|name| number(name)?.long).collect();
+    assert!(allowed.len() > 60, "{allowed:?}");
+    for (index, number) in allowed.iter().enumerate() {
         // A jump to the last instruction, over the rest of the list and the refusal.
-        program.push(filter(EQUAL, (ALLOWED.len() - index) as u8, *number as u32));
+        program.push(filter(EQUAL, (allowed.len() - index) as u8, *number));
     }
     program.push(filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
     program.push(filter(RETURN, 0, libc::SECCOMP_RET_ALLOW));

@@ -1,6 +1,8 @@
 //! Tests the interpreter from outside: small programs that set up long mode and cross the rings, its arithmetic compared with
 //! the real processor's, and arbitrary bytes as programs.
 
+// They are programs of x86-64, and need such a processor to compare with.
+#![cfg(target_arch = "x86_64")]
 // The programs' symbols, and the instructions that run on the real processor, need unsafe code; helpers may stop at the first
 // surprise.
 #![allow(unsafe_code, clippy::panic, clippy::unwrap_used)]

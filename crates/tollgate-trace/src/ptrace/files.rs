@@ -354,7 +354,7 @@ mod tests {
         let meaning = Files::default().meaning(key(libc::SYS_pread64));
         assert_eq!(meaning.0.map(|operation| operation.name), Some("read"));
         assert_eq!(Files::default().meaning(key(-1)), (None, Replaces::None));
-        assert_eq!(Replaces::of(key(libc::SYS_dup2)), Replaces::Second);
+        assert_eq!(Replaces::of(key(libc::SYS_dup3)), Replaces::Second);
     }
 
     #[test]
