@@ -347,7 +347,7 @@ mod tests {
             let tree = tempfile::tempdir().unwrap();
             let calls = serde_json::json!({(software::CALL): {"value": is_software}});
             let record = serde_json::json!({"format": 1, "directory": "/", "calls": calls, "errors": {}});
-            write(tree.path(), "tollgate.json", &record.to_string());
+            write(tree.path(), "tollgate.json", record.to_string());
             write(tree.path(), "sys/firmware/devicetree/base/compatible", kinds);
             names(&Machine::open(tree.path()).unwrap())
         };
