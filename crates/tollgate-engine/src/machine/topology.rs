@@ -293,6 +293,7 @@ mod tests {
     fn this_machine_is_read_as_it_is() {
         let here = Topology::here();
         assert_eq!((&here.processors, here.home), (&cpu::allowed(), usual(&cpu::allowed())));
+        assert_eq!(here.architecture, HERE);
         assert!(here.parallelism() <= here.processors.len().max(1));
         for cache in here.known.values().flat_map(|processor| &processor.caches).chain(&caches_by_cpuid()) {
             assert!(cache.bytes >= 1 << 10 && cache.level < 8, "{cache:?}");
@@ -303,6 +304,7 @@ mod tests {
     fn nothing_is_known_of_a_machine_without_files() {
         let empty = Topology::below(Path::new("/nowhere"), vec![0, 1]);
         assert_eq!((empty.home, empty.caches(), empty.nodes.as_slice()), (Some(1), &[][..], &[][..]));
+        assert_eq!(empty.architecture, HERE);
         assert_eq!(empty.known, BTreeMap::from([0, 1].map(|cpu| (cpu, Processor::default()))));
     }
 
