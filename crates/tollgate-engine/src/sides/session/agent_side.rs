@@ -288,7 +288,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             match taken(answer, instances, tick)? {
                 Taken::Running => {}
                 Taken::Ready => return Ok(None),
-                Taken::Ended(ending, record) => return Ok(Some((ending, record))),
+                Taken::Ended(ending, record) => return Ok(Some((ending, *record))),
             }
             if left.is_zero() {
                 return Err(busy());
@@ -307,7 +307,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             match taken(answer, instances, tick)? {
                 Taken::Running => {}
                 Taken::Ready => return Err(unexpected(Answer::Ready)),
-                Taken::Ended(ending, record) => return Ok(Some((ending, record))),
+                Taken::Ended(ending, record) => return Ok(Some((ending, *record))),
             }
         }
         if Instant::now() > last { Err(busy()) } else { Ok(None) }
@@ -343,7 +343,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 enum Taken {
     Running,
     Ready,
-    Ended(Ending, ProcessRecord),
+    Ended(Ending, Box<ProcessRecord>),
 }
 
 fn taken(answer: Answer, instances: usize, tick: &mut dyn FnMut(Option<usize>)) -> Result<Taken, Gone> {
@@ -356,7 +356,7 @@ fn taken(answer: Answer, instances: usize, tick: &mut dyn FnMut(Option<usize>)) 
         Answer::Ended { ending, record } => {
             let record = record.checked(instances);
             let record = record.map_err(|why| Gone::Lost(format!("its agent sent {why}")))?;
-            Ok(Taken::Ended(ending, record))
+            Ok(Taken::Ended(ending, Box::new(record)))
         }
         other => Err(unexpected(other)),
     }
