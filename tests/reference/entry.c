@@ -16,7 +16,11 @@ static APART void callee(void) { __asm__ volatile(""); }
 
 OPERATION(call) { callee(); }
 
+#ifdef __aarch64__
+OPERATION(rdtsc) { __asm__ volatile("mrs x9, cntvct_el0" ::: "x9"); }
+#else
 OPERATION(rdtsc) { __asm__ volatile("rdtsc" ::: "eax", "edx"); }
+#endif
 
 /* The vDSO's functions, called without the C library's around them. */
 static int (*vdso_gettime)(clockid_t, struct timespec *);
@@ -26,35 +30,22 @@ static void find_vdso(void)
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!vdso)
         skip("there is no vDSO");
-    vdso_gettime = (int (*)(clockid_t, struct timespec *))dlsym(vdso, "__vdso_clock_gettime");
+    vdso_gettime = (int (*)(clockid_t, struct timespec *))dlsym(vdso, ON("__vdso_clock_gettime", "__kernel_clock_gettime"));
     vdso_cpu = (int (*)(unsigned *, unsigned *, void *))dlsym(vdso, "__vdso_getcpu");
-    must(vdso_gettime && vdso_cpu);
+    must(vdso_gettime && ON(vdso_cpu, 1));
 }
 
 static struct timespec time_now;
 OPERATION(vdso_clock) { vdso_gettime(CLOCK_MONOTONIC, &time_now); }
 
+#ifdef __x86_64__
 static unsigned cpu;
 OPERATION(vdso_getcpu) { vdso_cpu(&cpu, NULL, NULL); }
+#endif
 
-/* None of the six registers of arguments is set: the kernel looks at none. */
-OPERATION(refused)
-{
-    long result = -1;
-    __asm__ volatile("syscall" : "+a"(result)::"rcx", "r11", "memory");
-}
-
-OPERATION(getpid_call)
-{
-    long result = SYS_getpid;
-    __asm__ volatile("syscall" : "+a"(result)::"rcx", "r11", "memory");
-}
-
-OPERATION(getppid_call)
-{
-    long result = SYS_getppid;
-    __asm__ volatile("syscall" : "+a"(result)::"rcx", "r11", "memory");
-}
+OPERATION(refused) { sys_bare(-1); }
+OPERATION(getpid_call) { sys_bare(SYS_getpid); }
+OPERATION(getppid_call) { sys_bare(SYS_getppid); }
 
 OPERATION(getppid_function)
 {
@@ -110,6 +101,7 @@ static void without_store_bypass(void)
         skip("the store bypass cannot be disabled for a thread here");
 }
 
+#ifdef __x86_64__
 OPERATION(int80)
 {
     long result = -1;
@@ -127,6 +119,7 @@ OPERATION(cpuid)
     unsigned leaf = 0;
     __asm__ volatile("cpuid" : "+a"(leaf)::"ebx", "ecx", "edx");
 }
+#endif
 
 /* io_uring: a ring whose entries stay no-operations. */
 static struct {
@@ -175,7 +168,9 @@ const struct loop entry_loops[] = {
     ROW("entry/call", call, "a predicted call", .is_user_code = 1),
     ROW("entry/rdtsc", rdtsc, "nothing in flight waits for it", .is_user_code = 1),
     ROW("entry/vdso-clock", vdso_clock, "the vDSO's code and page in the first-level caches", .prepare = find_vdso, .is_user_code = 1),
+#ifdef __x86_64__
     ROW("entry/vdso-getcpu", vdso_getcpu, "the same", .prepare = find_vdso, .is_user_code = 1),
+#endif
     ROW("entry/syscall", refused, WARM),
     ROW("entry/syscall-getpid", getpid_call, WARM),
     ROW("entry/syscall-clock", clock_call, WARM),
@@ -193,8 +188,10 @@ const struct loop entry_loops[] = {
     ROW("entry/io-uring-nop{batch=1}", no_operations, "an empty ring in the caches", .prepare = ring_of_1),
     ROW("entry/io-uring-nop{batch=8}", no_operations, "an empty ring in the caches", .prepare = ring_of_8, .each = 8),
     ROW("entry/io-uring-nop{batch=64}", no_operations, "an empty ring in the caches", .prepare = ring_of_64, .each = 64),
+#ifdef __x86_64__
     ROW("entry/int80", int80, WARM),
     ROW("entry/int80-getpid", int80_getpid, WARM),
     ROW("entry/vm-exit", cpuid, "what the exit before it left in the caches, here and in the hypervisor"),
+#endif
     END,
 };

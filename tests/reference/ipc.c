@@ -212,7 +212,7 @@ INLINE void take(struct way *way)
 {
     if (polls) {
         while (atomic_load(&way->put) == received)
-            __builtin_ia32_pause();
+            ON(__builtin_ia32_pause(), __asm__ volatile("isb"));
     } else if (way->put == received) {
         way->sleeps = 1;
         while (way->put == received)
@@ -291,10 +291,10 @@ static void about_100(void) { ask_about(100); }
 OPERATION(by_select)
 {
     copied = kept;
-    must(sys(SYS_select, descriptors[count - 1] + 1, (long)&copied, 0, 0, (long)&no_time, 0) == 1);
+    must(sys(ON(SYS_select, SYS_pselect6), descriptors[count - 1] + 1, (long)&copied, 0, 0, (long)&no_time, 0) == 1);
 }
-OPERATION(by_poll) { must(sys3(SYS_poll, asked, count, 0) == 1); }
-OPERATION(by_epoll) { must(sys4(SYS_epoll_wait, instance, events, 8, 0) == 1); }
+OPERATION(by_poll) { must(ON(sys3(SYS_poll, asked, count, 0), sys4(SYS_ppoll, asked, count, &no_time, 0)) == 1); }
+OPERATION(by_epoll) { must(ON(sys4(SYS_epoll_wait, instance, events, 8, 0), sys(SYS_epoll_pwait, instance, (long)events, 8, 0, 0, 0)) == 1); }
 
 static struct epoll_event change = { .events = EPOLLIN };
 static int changed;

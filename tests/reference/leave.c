@@ -4,7 +4,12 @@
 
 void _start(void)
 {
-    __asm__ volatile("syscall" ::"a"(231), "D"(0)); /* exit_group */
+    /* exit_group */
+#ifdef __aarch64__
+    __asm__ volatile("mov x8, 94; mov x0, 0; svc 0");
+#else
+    __asm__ volatile("syscall" ::"a"(231), "D"(0));
+#endif
     __builtin_unreachable();
 }
 

@@ -9,20 +9,30 @@
 static _Alignas(128) int word;
 static int thread;
 
+/* Each store of x86-64 is a release. */
+#define FREE() ON((void)(*(volatile int *)&word = 0), __atomic_store_n(&word, 0, __ATOMIC_RELEASE))
+
 OPERATION(by_exchange)
 {
     int taken = 1;
-    __asm__ volatile("xchg %0, (%1)" : "+r"(taken) : "r"(&word) : "memory");
+    __asm__ volatile(ON("xchg %0, (%1)", ".arch_extension lse; swpa %w0, %w0, [%1]") : "+r"(taken) : "r"(&word) : "memory");
     must(taken == 0);
-    *(volatile int *)&word = 0;
+    FREE();
 }
+
+/* What the word was. arm64 has an exclusive load and store: check compiles with -mno-outline-atomics. */
+#ifdef __aarch64__
+#define SWAP(was, into, order) __atomic_compare_exchange_n(&word, &was, into, 0, order, __ATOMIC_RELAXED)
+#else
+#define SWAP(was, into, order) __asm__ volatile("lock cmpxchg %2, (%1)" : "+a"(was) : "r"(&word), "r"(into) : "memory", "cc")
+#endif
 
 OPERATION(by_swap)
 {
     int was = 0;
-    __asm__ volatile("lock cmpxchg %2, (%1)" : "+a"(was) : "r"(&word), "r"(1) : "memory", "cc");
+    SWAP(was, 1, __ATOMIC_ACQUIRE);
     must(was == 0);
-    *(volatile int *)&word = 0;
+    FREE();
 }
 
 static void find_thread(void) { thread = gettid(); }
@@ -31,7 +41,7 @@ OPERATION(by_trylock_pi)
 {
     must(sys2(SYS_futex, &word, FUTEX_TRYLOCK_PI | FUTEX_PRIVATE_FLAG) == 0);
     int was = thread;
-    __asm__ volatile("lock cmpxchg %2, (%1)" : "+a"(was) : "r"(&word), "r"(0) : "memory", "cc");
+    SWAP(was, 0, __ATOMIC_RELEASE);
     must(was == thread);
 }
 

@@ -173,10 +173,8 @@ static double canary(void)
 {
     enum { CALLS = 64 };
     double began = now();
-    for (int at = 0; at < CALLS; at++) {
-        long number = -1;
-        __asm__ volatile("syscall" : "+a"(number) : : "rcx", "r11", "memory");
-    }
+    for (int at = 0; at < CALLS; at++)
+        sys_bare(-1);
     return (now() - began) / CALLS;
 }
 

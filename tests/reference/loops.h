@@ -15,6 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Takes one of two spellings by the architecture. */
+#ifdef __aarch64__
+#define ON(x86, arm64) arm64
+#else
+#define ON(x86, arm64) x86
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 #define APART __attribute__((noinline, noclone))
 
@@ -79,6 +86,17 @@ void in_child(int cpu, void (*body)(void));
 /* A system call: its result, or a negative error number. */
 INLINE long sys(long number, long a, long b, long c, long d, long e, long f)
 {
+#ifdef __aarch64__
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
@@ -88,7 +106,21 @@ INLINE long sys(long number, long a, long b, long c, long d, long e, long f)
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
+#endif
 }
+
+/* One of which none of the six registers of arguments is set: the kernel looks at none. */
+INLINE void sys_bare(long number)
+{
+#ifdef __aarch64__
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0");
+    __asm__ volatile("svc 0" : "=r"(x0) : "r"(x8) : "memory");
+#else
+    __asm__ volatile("syscall" : "+a"(number)::"rcx", "r11", "memory");
+#endif
+}
+
 #define sys0(n) sys(n, 0, 0, 0, 0, 0, 0)
 #define sys1(n, a) sys(n, (long)(a), 0, 0, 0, 0, 0)
 #define sys2(n, a, b) sys(n, (long)(a), (long)(b), 0, 0, 0, 0)

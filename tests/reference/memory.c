@@ -1,6 +1,10 @@
 /* Memory, and cache lines that several processors share. */
 #include "loops.h"
+#ifdef __aarch64__
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -80,7 +84,7 @@ static void follow_all(long n)
 {
     void **here = at;
     while (n--)
-        __asm__ volatile("mov (%0), %0" : "+r"(here)::"memory");
+        __asm__ volatile(ON("mov (%0), %0", "ldr %0, [%0]") : "+r"(here)::"memory");
     at = here;
 }
 
@@ -96,33 +100,47 @@ INLINE char *next_chunk(void)
     return chunk;
 }
 
-#define AVX2 __attribute__((target("avx2"), noinline))
+#ifdef __aarch64__
+#define VECTORS __attribute__((noinline))
+typedef uint64x2_t vector;
+#define ADD vaddq_u64
+#define FILLED vdupq_n_u64
+#define STORE(into, value) vst1q_u64((uint64_t *)(into), value)
+#define BY "neon"
+#else
+#define VECTORS __attribute__((target("avx2"), noinline))
+typedef __m256i vector;
+#define ADD _mm256_add_epi64
+#define FILLED _mm256_set1_epi64x
+#define STORE(into, value) _mm256_store_si256(into, value)
+#define BY "avx2"
+#endif
 
-static AVX2 void read_chunks(long n)
+static VECTORS void read_chunks(long n)
 {
-    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+    vector a = { 0 }, b = a, c = a, d = a;
     while (n--) {
-        const __m256i *from = (const __m256i *)next_chunk(), *end = from + PAGE / 32;
+        const vector *from = (const vector *)next_chunk(), *end = from + PAGE / sizeof *from;
         for (; from != end; from += 8) {
-            a = _mm256_add_epi64(a, from[0]), b = _mm256_add_epi64(b, from[1]);
-            c = _mm256_add_epi64(c, from[2]), d = _mm256_add_epi64(d, from[3]);
-            a = _mm256_add_epi64(a, from[4]), b = _mm256_add_epi64(b, from[5]);
-            c = _mm256_add_epi64(c, from[6]), d = _mm256_add_epi64(d, from[7]);
+            a = ADD(a, from[0]), b = ADD(b, from[1]);
+            c = ADD(c, from[2]), d = ADD(d, from[3]);
+            a = ADD(a, from[4]), b = ADD(b, from[5]);
+            c = ADD(c, from[6]), d = ADD(d, from[7]);
         }
     }
-    __asm__ volatile("" ::"x"(a), "x"(b), "x"(c), "x"(d));
+    __asm__ volatile("" ::ON("x", "w")(a), ON("x", "w")(b), ON("x", "w")(c), ON("x", "w")(d));
 }
 
-static AVX2 void write_chunks(long n)
+static VECTORS void write_chunks(long n)
 {
-    __m256i value = _mm256_set1_epi64x(0x5a5a5a5a5a5a5a5a);
+    vector value = FILLED(0x5a5a5a5a5a5a5a5a);
     while (n--) {
-        __m256i *into = (__m256i *)next_chunk(), *end = into + PAGE / 32;
+        vector *into = (vector *)next_chunk(), *end = into + PAGE / sizeof *into;
         for (; into != end; into += 8) {
-            _mm256_store_si256(into, value), _mm256_store_si256(into + 1, value);
-            _mm256_store_si256(into + 2, value), _mm256_store_si256(into + 3, value);
-            _mm256_store_si256(into + 4, value), _mm256_store_si256(into + 5, value);
-            _mm256_store_si256(into + 6, value), _mm256_store_si256(into + 7, value);
+            STORE(into, value), STORE(into + 1, value);
+            STORE(into + 2, value), STORE(into + 3, value);
+            STORE(into + 4, value), STORE(into + 5, value);
+            STORE(into + 6, value), STORE(into + 7, value);
         }
         __asm__ volatile("" ::: "memory");
     }
@@ -132,25 +150,30 @@ static AVX2 void write_chunks(long n)
 static _Alignas(256) _Atomic uint64_t words[32];
 static _Atomic uint64_t *theirs;
 
-#define EIGHT(what)                                                                                                                \
-    __asm__ volatile(".rept 8\n\t" what "\n\t.endr" ::"r"(words), "d"(0L), "a"(0L) : "memory", "cc")
-OPERATION(eight_stores) { EIGHT("mov %1, (%0)"); }
-OPERATION(eight_additions) { EIGHT("lock addq $1, (%0)"); }
+/* On arm64 each acquires and releases, as a locked instruction does. */
+#define EIGHT_OF(what) ON("", ".arch_extension lse\n\t") ".rept 8\n\t" what "\n\t.endr"
+#define EIGHT(x86, arm64)                                                                                                          \
+    __asm__ volatile(EIGHT_OF(ON(x86, arm64)) ::"r"(words), ON("d", "r")(0L), ON("a", "r")(ON(0L, 1L)) : "memory", ON("cc", "x9"))
+OPERATION(eight_stores) { EIGHT("mov %1, (%0)", "str %1, [%0]"); }
+OPERATION(eight_additions) { EIGHT("lock addq $1, (%0)", "ldaddal %2, x9, [%0]"); }
 OPERATION(eight_exchanges)
 {
     long value = 1;
-    __asm__ volatile(".rept 8\n\txchg %0, (%1)\n\t.endr" : "+r"(value) : "r"(words) : "memory");
+    __asm__ volatile(EIGHT_OF(ON("xchg %0, (%1)", "swpal %0, %0, [%1]")) : "+r"(value) : "r"(words) : "memory");
 }
 OPERATION(eight_swaps)
 {
     long expected = 0;
-    __asm__ volatile(".rept 8\n\tlock cmpxchg %2, (%1)\n\t.endr" : "+a"(expected) : "r"(words), "d"(0L) : "memory", "cc");
+    __asm__ volatile(EIGHT_OF(ON("lock cmpxchg %2, (%1)", "casal %0, %2, [%1]"))
+                     : ON("+a", "+r")(expected)
+                     : "r"(words), ON("d", "r")(0L)
+                     : "memory", "cc");
 }
 
 static void add_theirs(void)
 {
     for (;;)
-        __asm__ volatile(".rept 8\n\tlock addq $1, (%0)\n\t.endr" ::"r"(theirs) : "memory", "cc");
+        __asm__ volatile(EIGHT_OF(ON("lock addq $1, (%0)", "ldaddal %1, x9, [%0]")) ::"r"(theirs), "r"(1L) : "memory", ON("cc", "x9"));
 }
 
 static void with_neighbour(long distance)
@@ -175,9 +198,9 @@ static void neighbour_128(void) { with_neighbour(128); }
 static void answer_stores(void)
 {
     for (;;) {
-        uint64_t value = atomic_load_explicit(words, memory_order_relaxed);
+        uint64_t value = atomic_load_explicit(words, memory_order_acquire);
         if (value & 1)
-            atomic_store_explicit(words, value + 1, memory_order_relaxed);
+            atomic_store_explicit(words, value + 1, memory_order_release);
     }
 }
 
@@ -191,9 +214,9 @@ static void with_partner(void)
 
 OPERATION(hand_over)
 {
-    uint64_t value = atomic_load_explicit(words, memory_order_relaxed);
-    atomic_store_explicit(words, value + 1, memory_order_relaxed);
-    while (atomic_load_explicit(words, memory_order_relaxed) != value + 2)
+    uint64_t value = atomic_load_explicit(words, memory_order_acquire);
+    atomic_store_explicit(words, value + 1, memory_order_release);
+    while (atomic_load_explicit(words, memory_order_acquire) != value + 2)
         ;
 }
 
@@ -243,11 +266,11 @@ const struct loop memory_loops[] = {
     FOLLOWS("memory/latency{kib=131072,page=2m}", cycle_128m_huge),
     FOLLOWS("memory/tlb{page=4k,pages=32,stride_kib=4}", pages_32),
     FOLLOWS("memory/tlb{page=4k,pages=1024,stride_kib=4}", pages_1024),
-    { "memory/bandwidth{by=avx2,kib=16,op=read,page=4k,threads=1}", "the set, passed through before", read_chunks, read_chunks,
+    { "memory/bandwidth{by=" BY ",kib=16,op=read,page=4k,threads=1}", "the set, passed through before", read_chunks, read_chunks,
         .prepare = set_16k, .is_user_code = 1 },
-    { "memory/bandwidth{by=avx2,kib=16,op=write,page=4k,threads=1}", "the set, passed through before", write_chunks, write_chunks,
+    { "memory/bandwidth{by=" BY ",kib=16,op=write,page=4k,threads=1}", "the set, passed through before", write_chunks, write_chunks,
         .prepare = set_16k, .is_user_code = 1 },
-    { "memory/bandwidth{by=avx2,kib=4096,op=read,page=4k,threads=1}", "the set, passed through before", read_chunks, read_chunks,
+    { "memory/bandwidth{by=" BY ",kib=4096,op=read,page=4k,threads=1}", "the set, passed through before", read_chunks, read_chunks,
         .prepare = set_4m, .is_user_code = 1 },
     ROW("memory/atomic{op=store,threads=1}", eight_stores, "the line, modified here", EACH_8),
     ROW("memory/atomic{op=add,threads=1}", eight_additions, "the line, modified here", EACH_8),

@@ -79,7 +79,8 @@ OPERATION(count_one)
     must(sys3(SYS_read, ends[0], &count, 8) == 8);
 }
 
-OPERATION(poll_ready) { must(sys3(SYS_poll, &asked, 1, 0) == 1); }
+ON(, static long no_time[2];)
+OPERATION(poll_ready) { must(ON(sys3(SYS_poll, &asked, 1, 0), sys4(SYS_ppoll, &asked, 1, no_time, 0)) == 1); }
 
 static struct flock lock = { .l_type = F_WRLCK, .l_len = 1 }, unlock = { .l_type = F_UNLCK, .l_len = 1 };
 static void with_memory_file(void) { must((ends[0] = memfd_create("loops", 0)) >= 0), become_threaded(); }

@@ -9,19 +9,27 @@
 static volatile long handled;
 static long stepped; /* bytes of the instruction */
 
+#ifdef __aarch64__
+#define NEXT(context) ((ucontext_t *)context)->uc_mcontext.pc
+#else
+#define NEXT(context) ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP]
+#endif
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += stepped;
+    NEXT(context) += stepped;
     handled++;
 }
 
+#ifdef __x86_64__
 static void handle_flag(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x40100L; /* AC, TF */
     handled++;
 }
+#endif
 
 static void handle_protection(int signal, siginfo_t *info, void *context)
 {
@@ -37,11 +45,16 @@ static void install(int signal, void (*handler)(int, siginfo_t *, void *))
     must(sigaction(signal, &action, NULL) == 0);
 }
 
-static void on_breakpoint(void) { stepped = 0, install(SIGTRAP, handle); }
+/* The address of a breakpoint is that of the next instruction, on arm64 its own. */
+static void on_breakpoint(void) { stepped = ON(0, 4), install(SIGTRAP, handle); }
+#ifdef __x86_64__
 static void on_division(void) { stepped = 2, install(SIGFPE, handle); }
 static void on_protection(void) { stepped = 1, install(SIGSEGV, handle); }
 static void on_step(void) { install(SIGTRAP, handle_flag); }
 static void on_alignment(void) { install(SIGBUS, handle_flag); }
+#else
+static void on_alignment(void) { stepped = 4, install(SIGBUS, handle); }
+#endif
 static pid_t self;
 static void on_own_signal(void) { self = getpid(), install(SIGUSR1, handle); }
 
@@ -49,15 +62,18 @@ static void begin(long n) { (void)n, handled = 0; }
 static void all_handled(long n) { must(handled == n); }
 #define COUNTED .before = begin, .after = all_handled
 
-OPERATION(breakpoint) { __asm__ volatile("int3" ::: "memory"); }
+OPERATION(breakpoint) { __asm__ volatile(ON("int3", "brk 0") ::: "memory"); }
+#ifdef __x86_64__
 OPERATION(division) { __asm__ volatile("xor %%ecx, %%ecx; div %%ecx" ::: "eax", "ecx", "edx", "memory"); }
 OPERATION(privileged) { __asm__ volatile("hlt" ::: "memory"); }
 OPERATION(step) { __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq; nop" ::: "memory", "cc"); }
+#endif
 
 static char odd[64] __attribute__((aligned(64)));
 OPERATION(misaligned)
 {
-    __asm__ volatile("pushfq; orl $0x40000, (%%rsp); popfq; mov (%0), %%rax" ::"r"(odd + 1) : "rax", "memory", "cc");
+    __asm__ volatile(ON("pushfq; orl $0x40000, (%%rsp); popfq; mov (%0), %%rax", "ldxr x9, [%0]") ::"r"(odd + 1)
+                     : ON("rax", "x9"), "memory", "cc");
 }
 
 OPERATION(own_signal) { must(sys3(SYS_tgkill, self, self, SIGUSR1) == 0); }
@@ -199,7 +215,7 @@ OPERATION(populate)
     next += 64 * PAGE;
 }
 
-static void read_only(void) { small(), stepped = 3, install(SIGSEGV, handle); }
+static void read_only(void) { small(), stepped = ON(3, 4), install(SIGSEGV, handle); }
 static void repaired(void) { small(), install(SIGSEGV, handle_protection); }
 
 static void protect(long n)
@@ -212,10 +228,10 @@ static void protect(long n)
     handled = 0;
 }
 
-/* Three bytes long, which the handler steps over. */
+/* Three bytes long, on arm64 four, which the handler steps over. */
 OPERATION(store_protected)
 {
-    __asm__ volatile("movb $1, (%%rax)" ::"a"(next) : "memory");
+    __asm__ volatile(ON("movb $1, (%%rax)", "strb wzr, [%0]") ::ON("a", "r")(next) : "memory");
     next += PAGE;
 }
 
@@ -224,9 +240,11 @@ OPERATION(store_protected)
 
 const struct loop trap_loops[] = {
     ROW("traps/breakpoint", breakpoint, "the handler and its stack in the caches", .prepare = on_breakpoint, COUNTED),
+#ifdef __x86_64__
     ROW("traps/divide", division, "the same", .prepare = on_division, COUNTED),
     ROW("traps/general-protection", privileged, "the same", .prepare = on_protection, COUNTED),
     ROW("traps/single-step", step, "the same", .prepare = on_step, COUNTED),
+#endif
     ROW("traps/alignment", misaligned, "the same", .prepare = on_alignment, COUNTED),
     ROW("traps/segv{repair=skip}", store_protected, "another page each, present and read-only", .prepare = read_only, .before = protect,
         .after = all_handled, .most = 256),
