@@ -1,3 +1,4 @@
+use tollgate_arch::counter;
 use tollgate_model::Unknown;
 
 use crate::calls;
@@ -23,6 +24,8 @@ pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     let because = |why: &str| format!("{} {:?}, {why}", source.source, source.value);
     match source.value.as_str() {
         "tsc" | "tsc-early" => found(source.value == "tsc", because("vDSO mode TSC")),
+        // The driver leaves its mode out where an erratum of the timer applies (drivers/clocksource/arm_arch_timer.c).
+        "arch_sys_counter" => found(true, because("vDSO mode ARCHTIMER unless the timer has an erratum")),
         "hyperv_clocksource_tsc_page" => found(true, because("vDSO mode HVCLOCK")),
         // The page of the paravirtual clock is used only if the host promises that all of them agree.
         "kvm-clock" => match crate::hypervisor::kvm_bit(machine, KVM_STABLE_CLOCK) {
@@ -48,6 +51,13 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
             _ => Err(Unknown::Absent(format!("{}: {} ns is not a tick", step.source, step.value))),
         }
     })
+}
+
+/// As the firmware wrote it into CNTFRQ_EL0 (Arm ARM, D12.1.2).
+pub(crate) fn counter_frequency(machine: &Machine) -> Answer<i64> {
+    machine.of_arm64("CNTFRQ_EL0")?;
+    let ask = || Ok(counter::stated_rate().ok_or(libc::ENOSYS)? as i64);
+    machine.call("MRS of CNTFRQ_EL0", ask)
 }
 
 pub(crate) fn tsc_frequency(machine: &Machine) -> Answer<i64> {
@@ -81,27 +91,31 @@ pub(crate) fn vdso(machine: &Machine) -> Answer<bool> {
 }
 
 fn vdso_in_auxv(machine: &Machine) -> Answer<bool> {
+    Ok(in_auxv(machine, libc::AT_SYSINFO_EHDR)?.map(|address| address.is_some_and(|address| address != 0)))
+}
+
+/// A value of this process's auxiliary vector, if it has that type.
+pub(crate) fn in_auxv(machine: &Machine, kind: u64) -> Answer<Option<u64>> {
     let bytes = machine.bytes(AUXV)?;
-    match vdso_in(&bytes.value) {
-        Some(present) => Ok(bytes.map(|_| present)),
+    match value_in(&bytes.value, kind) {
+        Some(value) => Ok(bytes.map(|_| value)),
         None => Err(Unknown::Unreadable(format!("{AUXV}: has no end"))),
     }
 }
 
-/// Returns whether an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`, has a vDSO.
-fn vdso_in(auxv: &[u8]) -> Option<bool> {
+/// The value of a type in an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`; `None` if it has no end.
+fn value_in(auxv: &[u8], wanted: u64) -> Option<Option<u64>> {
     let (pairs, _) = auxv.as_chunks::<16>();
     let pairs = pairs.iter().map(|&pair| {
         let pair = u128::from_le_bytes(pair);
         (pair as u64, (pair >> 64) as u64)
     });
-    let mut present = false;
+    let mut found = None;
     for (kind, value) in pairs {
-        match kind {
-            libc::AT_NULL => return Some(present),
-            libc::AT_SYSINFO_EHDR => present = value != 0,
-            _ => {}
+        if kind == libc::AT_NULL {
+            return Some(found);
         }
+        found = Some(value).filter(|_| kind == wanted).or(found);
     }
     None
 }
@@ -116,11 +130,10 @@ mod tests {
 
     #[test]
     fn auxiliary_vectors() {
-        assert_eq!(vdso_in(&auxv(&[(6, 4096), (33, 0x7fff_0000), (0, 0)])), Some(true));
-        assert_eq!(vdso_in(&auxv(&[(6, 4096), (0, 0), (33, 1)])), Some(false), "the end is the end");
-        assert_eq!(vdso_in(&auxv(&[(33, 0), (0, 0)])), Some(false));
-        assert_eq!(vdso_in(&auxv(&[(33, 0x7fff_0000)])), None, "cut off");
-        assert_eq!(vdso_in(b""), None);
+        assert_eq!(value_in(&auxv(&[(6, 4096), (33, 0x7fff_0000), (0, 0)]), 6), Some(Some(4096)));
+        assert_eq!(value_in(&auxv(&[(6, 4096), (0, 0), (33, 1)]), 33), Some(None), "the end is the end");
+        assert_eq!(value_in(&auxv(&[(33, 0x7fff_0000)]), 33), None, "cut off");
+        assert_eq!(value_in(b"", 33), None);
     }
 
     #[test]
@@ -136,6 +149,6 @@ mod tests {
 
     takes_any! {
         text in "\\PC{0,100}|([a-z]{0,9} [0-9-]{0,22} [0-9]{0,22}\n){0,4}", bytes in any::<Vec<u8>>() =>
-        offsets_in(&text), vdso_in(&bytes)
+        offsets_in(&text), value_in(&bytes, 6)
     }
 }

@@ -30,8 +30,11 @@ pub fn is_named(layer: &str) -> bool {
     ![OUTER, UNNAMED].contains(&layer)
 }
 
-/// If CPUID was not captured, the kernel's flags show the same bit.
+/// If CPUID was not captured, the kernel's flags show the same bit. arm64 has no such bit: only a layer with a mark shows one.
 pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
+    if machine.is_arm64() {
+        return Ok(layers(machine)?.map(|_| true));
+    }
     cpuid(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
         let has_it = |flags: String| flags.split_whitespace().any(|flag| flag == "hypervisor");
         flags(machine).map(|flags| flags.map(has_it))
@@ -40,8 +43,8 @@ pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
 
 /// The signatures in CPUID, outermost disguise first: Hyper-V's interface in front of KVM's.
 pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
-    let present = is_present(machine).is_ok_and(|present| present.value);
     let all = machine.leaves()?.hypervisors().map(|(_, signature)| signature);
+    let present = is_present(machine).is_ok_and(|present| present.value);
     // Without the bit, registers that happen to spell something are not a signature.
     let signatures: Vec<String> =
         all.filter(|signature| present || by_signature(signature).is_some()).collect();
@@ -185,6 +188,14 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     {
         layers.add(UNNAMED, &format!("{DEVICE_TREE} linux,dummy-virt"));
     }
+    if machine.is_arm64() {
+        return match layers.names.is_empty() {
+            true => {
+                Err(Unknown::Absent("arm64 has no bit for a hypervisor, and no file names one".to_owned()))
+            }
+            false => found(layers.names, layers.marks.join("; ")),
+        };
+    }
     match is_present(machine) {
         Ok(present) if present.value && layers.names.is_empty() => {
             layers.add(UNNAMED, &present.source);
@@ -262,6 +273,9 @@ fn by_dmi(vendor: &str, product: &str) -> Option<&'static str> {
         ("Microsoft Corporation", "Virtual Machine") => return Some("Hyper-V"),
         ("innotek GmbH", _) => return Some("VirtualBox"),
         ("Xen", _) => return Some("Xen"),
+        ("Amazon EC2", product) if product.contains('.') && !product.contains(".metal") => {
+            return Some("Nitro");
+        }
         _ => {}
     }
     let signed = |prefix: &str| vendor.starts_with(prefix) || product.starts_with(prefix);
@@ -365,6 +379,8 @@ mod tests {
     #[test]
     fn clouds_are_not_layers() {
         assert_eq!(by_dmi("Amazon EC2", "c5.metal"), None);
+        assert_eq!(by_dmi("Amazon EC2", "c7g.metal-48xl"), None);
+        assert_eq!(by_dmi("Amazon EC2", "c7g.large"), Some("Nitro"));
         assert_eq!(by_dmi("Google", "Google Compute Engine"), None);
         assert_eq!(by_dmi("Microsoft Corporation", "Surface"), None);
         assert_eq!(by_dmi("Microsoft Corporation", "Virtual Machine"), Some("Hyper-V"));

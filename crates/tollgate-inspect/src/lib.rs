@@ -14,7 +14,7 @@
 //! - `kcore`: the two addresses that a core file of the running kernel shows.
 //! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made from it.
 //! - `text`, `mounts`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
-//! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `limits`,
+//! - `uname`, `kernel`, `tracing`, `processor`, `midr`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `limits`,
 //!   `rseq`, `audit`, [`bpf`], `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`, `storage`: one
 //!   subject each.
 //! - `streams`: whether standard output is writable.
@@ -54,6 +54,7 @@ mod limits;
 mod machine;
 mod mechanisms;
 mod memory;
+mod midr;
 mod mitigation;
 mod moments;
 mod mounts;

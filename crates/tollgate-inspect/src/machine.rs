@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
-use tollgate_arch::cpuid::CPUID;
+use tollgate_arch::architecture::{Architecture, HERE};
 use tollgate_model::Unknown;
 
 pub use crate::answer::Found;
@@ -17,6 +17,7 @@ use crate::leaves::Leaves;
 use crate::record::{CapturedRecord, TreeError};
 use crate::recorder::{Manner, Outcome, Recorder, Seen};
 use crate::tree::{MAX_ENTRIES, Tree};
+use crate::uname::machine_text;
 
 /// Limit for reading a whole file. All files that facts need are far smaller.
 const MAX_FILE: u64 = 1 << 20;
@@ -77,21 +78,26 @@ impl Machine {
     }
 
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
-        if let Some(leaves) = &self.leaves {
-            return Ok(leaves);
-        }
-        self.may_execute_cpuid()?;
-        Err(Unknown::Absent("CPUID was not captured".into()))
+        self.of_x86("CPUID")?;
+        self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
-    /// Refuses on this machine if its architecture has no CPUID.
-    pub(crate) fn may_execute_cpuid(&self) -> Result<(), Unknown> {
-        match self.ground {
-            Ground::Here(_) if CPUID.is_none() => {
-                Err(Unknown::Absent("this architecture has no CPUID".into()))
-            }
-            Ground::Here(_) | Ground::Tree(_) => Ok(()),
-        }
+    pub(crate) fn is_arm64(&self) -> bool {
+        let architecture = match self.ground {
+            Ground::Here(_) => Some(HERE),
+            Ground::Tree(_) => machine_text(self).ok().and_then(|named| Architecture::named(&named.value)),
+        };
+        architecture == Some(Architecture::Arm64)
+    }
+
+    /// Absent from arm64, which has no such thing.
+    pub(crate) fn of_x86(&self, what: &str) -> Result<(), Unknown> {
+        if self.is_arm64() { Err(Unknown::Absent(format!("arm64 has no {what}"))) } else { Ok(()) }
+    }
+
+    /// Absent from other architectures, which have no such thing.
+    pub(crate) fn of_arm64(&self, what: &str) -> Result<(), Unknown> {
+        if self.is_arm64() { Ok(()) } else { Err(Unknown::Absent(format!("only arm64 has {what}"))) }
     }
 
     /// The answer of a system call or instruction, or its errno. A captured tree finds it by `name`, the call with its argument.

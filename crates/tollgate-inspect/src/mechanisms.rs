@@ -16,6 +16,11 @@ pub struct Mechanism {
 
 /// Finds all ways on this machine. `seen` has the results of INT with each vector, if that was tried.
 pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
+    let vdso = || Mechanism { name: "vDSO, without a crossing", offered: fact(machine, "vdso.present") };
+    if machine.is_arm64() {
+        let offered = Fact::known(true, "Arm ARM, C6.2, SVC");
+        return vec![Mechanism { name: "svc", offered }, vdso()];
+    }
     let has = |feature: &str| fact(machine, feature).value().and_then(FactValue::as_flag) == Some(true);
     let (has_syscall, has_sysenter) = (has("cpu.feature.syscall"), has("cpu.feature.sep"));
     let vendor = fact(machine, "cpu.vendor");
@@ -41,7 +46,7 @@ pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
             offered: of_32_bit(has_syscall, "CPUID.80000001h:EDX[11]", is_amd, "Intel"),
         },
         Mechanism { name: "int 80h", offered: int_80(seen) },
-        Mechanism { name: "vDSO, without a crossing", offered: fact(machine, "vdso.present") },
+        vdso(),
         Mechanism { name: "FRED instead of the IDT", offered: fred(machine) },
     ]
 }

@@ -1,13 +1,35 @@
 //! The kernel's mitigations. Source: Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
 
-use tollgate_model::Fact;
+use tollgate_model::{Fact, Unknown};
 
-use crate::machine::{Answer, Machine, fact, unknown};
+use crate::kernel::parameter_of;
+use crate::machine::{Answer, Machine, fact, found, unknown};
+use crate::{processor, text::kernel_bool};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Answer<String> {
     machine.line(&format!("{DIRECTORY}/{vulnerability}"))
+}
+
+/// Whether page tables are switched: on x86-64 by the kernel's flags. On arm64 a kernel at a random address switches them on a
+/// processor without E0PD too (`kaslr_requires_kpti` in arch/arm64/kernel/cpufeature.c), which no file shows.
+pub(crate) fn pti(machine: &Machine) -> Answer<bool> {
+    if !machine.is_arm64() {
+        return processor::lists(machine, "pti");
+    }
+    let state = named(machine, "meltdown")?;
+    match state.value.as_str() {
+        "Mitigation: PTI" => found(true, state.source),
+        "Vulnerable" => found(false, state.source),
+        _ => match parameter_of(machine, "kpti") {
+            Ok(value) => value.parse("yes or no", kernel_bool),
+            Err(_) => Err(Unknown::Absent(format!(
+                "{}: {:?} leaves open whether KASLR needs it",
+                state.source, state.value
+            ))),
+        },
+    }
 }
 
 /// All that the kernel lists, as `mitigation.NAME`.

@@ -2,6 +2,7 @@ use tollgate_model::Unknown;
 
 use crate::leaves::{Bit, Leaves, spelled};
 use crate::machine::{Answer, Machine, found};
+use crate::midr;
 use crate::text::{self, digits, keyed};
 
 const CPUINFO: &str = "/proc/cpuinfo";
@@ -10,11 +11,17 @@ const CPUINFO: &str = "/proc/cpuinfo";
 const FIRST_PARAGRAPH: u64 = 1 << 14;
 
 pub(crate) fn vendor_text(machine: &Machine) -> Answer<String> {
+    if machine.is_arm64() {
+        return midr::vendor(machine);
+    }
     cpuid(machine, "CPUID.0", |leaves| leaves.leaf(0, 0).and_then(|[_, b, c, d]| spelled(&[b, d, c])))
         .or_else(|_| cpuinfo(machine, "vendor_id"))
 }
 
 pub(crate) fn model(machine: &Machine) -> Answer<String> {
+    if machine.is_arm64() {
+        return midr::model(machine);
+    }
     let brand = cpuid(machine, "CPUID.80000002h-80000004h", |leaves| {
         let parts = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(|leaf| leaves.leaf(leaf, 0));
         spelled(&parts.into_iter().collect::<Option<Vec<_>>>()?.concat())
@@ -48,8 +55,16 @@ pub(crate) fn feature(machine: &Machine, bit: Bit) -> Answer<bool> {
     cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit))
 }
 
+/// Returns whether the kernel lists `word` for arm64, and the field of the ID register that says so.
+pub(crate) fn capability(machine: &Machine, word: &str, field: &str) -> Answer<bool> {
+    machine.of_arm64("ID registers")?;
+    let flags = flags(machine)?;
+    let is_listed = flags.value.split_whitespace().any(|listed| listed == word);
+    found(is_listed, format!("{} Features {word}, {field}", flags.source))
+}
+
 pub(crate) fn flags(machine: &Machine) -> Answer<String> {
-    cpuinfo(machine, "flags")
+    cpuinfo(machine, if machine.is_arm64() { "Features" } else { "flags" })
 }
 
 pub(crate) fn cpuid<T>(

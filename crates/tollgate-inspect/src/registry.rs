@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use tollgate_model::{Effect, Fact, Facts};
+use tollgate_model::{Effect, Fact, Facts, Unknown};
 
 use crate::leaves::{Bit, Register};
 use crate::machine::{self, Answer, Machine};
 use crate::processor as processors;
 
 /// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one with a directory before these
-/// arguments. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter`
+/// arguments, `X86` one with the thing that arm64 has not before it. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter`
 /// of the kernel's command line, the mitigation of a `Vulnerability`, or a `Limit` of this process by its words in
 /// /proc/self/limits and its name and number for getrlimit(2). The rest are variants of [`Reader`].
 macro_rules! reader {
@@ -19,6 +19,11 @@ macro_rules! reader {
     (Under $answer:path $(, $argument:expr)*) => {
         super::Reader::Beneath(|machine, directory| {
             crate::machine::fact($answer(machine, directory $(, $argument)*))
+        })
+    };
+    (X86 $what:literal, $answer:path $(, $argument:expr)*) => {
+        super::Reader::One(|machine| {
+            crate::machine::fact(machine.of_x86($what).and_then(|()| $answer(machine $(, $argument)*)))
         })
     };
     (Line $path:literal) => { reader!(Of crate::machine::Machine::line, $path) };
@@ -112,6 +117,11 @@ enum Reader {
     One(fn(&Machine) -> Fact),
     /// A bit of CPUID: leaf, subleaf, register and number.
     Feature(u32, u32, Register, u32),
+    /// A word among the features that arm64's kernel lists, which is the last part of the name, and the field of the ID register that
+    /// it stands for (Documentation/arch/arm64/elf_hwcaps.rst).
+    Hwcap(&'static str),
+    /// A field of an ID register of arm64 that the kernel shows as 0 (Documentation/arch/arm64/cpu-feature-registers.rst).
+    Hidden(&'static str),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts are true, by the last part of their names.
     Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
@@ -127,6 +137,14 @@ impl FactSpec {
             Reader::One(read) => read(machine),
             Reader::Feature(leaf, subleaf, register, number) => {
                 machine::fact(processors::feature(machine, Bit { leaf, subleaf, register, number }))
+            }
+            Reader::Hwcap(field) => {
+                let word = self.name.rsplit('.').next().unwrap_or_default();
+                machine::fact(processors::capability(machine, word, field))
+            }
+            Reader::Hidden(field) => {
+                let why = || Unknown::Absent(format!("the kernel does not show {field} to programs"));
+                machine::unknown(machine.of_arm64("ID registers").err().unwrap_or_else(why))
             }
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));

@@ -12,21 +12,21 @@ use tollgate_inspect::{Machine, environment, read_facts, strain};
 use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
 /// A machine's tree under construction.
-struct Tree(TempDir);
+pub struct Tree(TempDir);
 
 impl Tree {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn with(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+    pub fn with(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
         self
     }
 
-    fn with_link(self, path: &str, target: &str) -> Self {
+    pub fn with_link(self, path: &str, target: &str) -> Self {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, path).unwrap();
@@ -41,7 +41,7 @@ impl Tree {
         Machine::captured(self.0.path())
     }
 
-    fn facts(&self) -> Facts {
+    pub fn facts(&self) -> Facts {
         read_facts(&self.machine())
     }
 }
@@ -68,19 +68,19 @@ fn cpuinfo(flags: &str) -> String {
     [paragraph(0), paragraph(1)].join("\n")
 }
 
-fn text(value: &str) -> FactValue {
+pub fn text(value: &str) -> FactValue {
     FactValue::from(value)
 }
 
-fn list(values: &[&str]) -> FactValue {
+pub fn list(values: &[&str]) -> FactValue {
     FactValue::List(values.iter().map(|&value| value.to_owned()).collect())
 }
 
-fn is_absent(fact: &Fact) -> bool {
+pub fn is_absent(fact: &Fact) -> bool {
     matches!(fact, Fact::Unknown { why: Unknown::Absent(_) })
 }
 
-fn is_unreadable(fact: &Fact) -> bool {
+pub fn is_unreadable(fact: &Fact) -> bool {
     matches!(fact, Fact::Unknown { why: Unknown::Unreadable(_) })
 }
 

@@ -31,12 +31,11 @@ impl Arch {
         known.map_or_else(|| format!("machine {elf} of elf(5)"), |arch| arch.to_string())
     }
 
-    /// Facts of a translated guest that its kernel does not show: without CPUID, neither the processor's name nor its hypervisor.
+    /// Facts of a translated guest that its kernel does not show: without CPUID, no hypervisor.
     pub fn facts(self) -> Vec<(String, Fact)> {
         const SOURCE: &str = "QEMU's arguments";
         let layers = vec!["QEMU TCG".to_owned(), "QEMU".to_owned()];
         let all = [
-            ("cpu.model", Fact::known("Neoverse-N1", SOURCE)),
             ("hypervisor.present", Fact::known(true, SOURCE)),
             ("hypervisor.layers", Fact::known(layers, SOURCE)),
         ];

@@ -1,6 +1,7 @@
 use tollgate_model::Boundary::{
-    Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit, InterProcessorInterrupt,
-    KernelEntry, PageFault, Signal, SpecialInstruction, SplitLock, Timer, Tlb, TlbShootdown, UserCopy,
+    Atomic, CacheLine, Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit,
+    InterProcessorInterrupt, KernelEntry, LockContention, MemoryAccess, PageFault, Signal,
+    SpecialInstruction, SplitLock, StoreForwarding, SystemCall, Timer, Tlb, TlbShootdown, UserCopy,
     VdsoClock, VdsoGetcpu,
 };
 
@@ -77,4 +78,39 @@ facts! {
     "cpu.feature.vmx" Feature(1, 0, Ecx, 5) "Intel's virtualization: virtual machines can be run here.";
     "cpu.feature.svm" Feature(0x8000_0001, 0, Ecx, 2)
         "AMD's virtualization: virtual machines can be run here.";
+    "cpu.feature.atomics" Hwcap("ID_AA64ISAR0_EL1.Atomic") "Atomic operations in one instruction (LSE)."
+        [Atomic, CacheLine, LockContention]
+        "without LSE an atomic operation is a loop of LDXR and STXR, which fails while others write the line";
+    "cpu.feature.uscat" Hwcap("ID_AA64MMFR2_EL1.AT") "Accesses within 16 bytes that are atomic though misaligned (LSE2).";
+    "cpu.feature.lrcpc" Hwcap("ID_AA64ISAR1_EL1.LRCPC") "Loads that acquire and may pass earlier releases.";
+    "cpu.feature.ssbs" Hwcap("ID_AA64PFR1_EL1.SSBS") "A bit that lets loads pass earlier stores in speculation."
+        [StoreForwarding, KernelEntry]
+        "each entry sets the bit for the kernel; a processor that needs the mitigation and lacks the bit calls its firmware there";
+    "cpu.feature.sb" Hwcap("ID_AA64ISAR1_EL1.SB") "A barrier against speculation in one instruction.";
+    "cpu.feature.paca" Hwcap("ID_AA64ISAR1_EL1.APA or API") "Pointers that are signed and checked (PAuth)."
+        [KernelEntry, ContextSwitch] "the kernel loads keys at entries, at returns and at switches";
+    "cpu.feature.pacg" Hwcap("ID_AA64ISAR1_EL1.GPA or GPI") "Codes that are made of two values and a key (PAuth).";
+    "cpu.feature.bti" Hwcap("ID_AA64PFR1_EL1.BT") "Landing marks for indirect branches.";
+    "cpu.feature.mte" Hwcap("ID_AA64PFR1_EL1.MTE") "Memory whose tags are compared with those of pointers."
+        [KernelEntry, ContextSwitch, MemoryAccess]
+        "loads and stores of a process that asks for it are checked, and entries look for a check that failed";
+    "cpu.feature.ecv" Hwcap("ID_AA64MMFR0_EL1.ECV") "A counter that is read in order without a barrier."
+        [VdsoClock, ClockSource] "without ECV each reading of the counter waits for an ISB";
+    "cpu.feature.dit" Hwcap("ID_AA64PFR0_EL1.DIT") "Instructions whose time does not depend on their data.";
+    "cpu.feature.flagm" Hwcap("ID_AA64ISAR0_EL1.TS") "Instructions that change the flags.";
+    "cpu.feature.sve" Hwcap("ID_AA64PFR0_EL1.SVE") "Vectors of a length that the processor chooses."
+        [SystemCall, ContextSwitch, Signal]
+        "the vectors of a thread that uses SVE are discarded at calls and saved at switches and signals";
+    "cpu.feature.sme" Hwcap("ID_AA64PFR1_EL1.SME") "Matrices and a mode for streams of vectors."
+        [ContextSwitch, Signal] "the matrix of a thread that uses SME is saved at switches and signals";
+    "cpu.feature.mops" Hwcap("ID_AA64ISAR2_EL1.MOPS") "Copies and fills of memory by three instructions."
+        [UserCopy] "newer kernels copy with CPYF";
+    "cpu.feature.pan" Hidden("ID_AA64MMFR1_EL1.PAN") "The kernel cannot access user pages except by unprivileged instructions."
+        [KernelEntry, UserCopy] "without PAN the kernel may take the program's page tables away at each entry and give them back for each copy";
+    "cpu.feature.e0pd" Hidden("ID_AA64MMFR2_EL1.E0PD") "Accesses of user mode to the kernel's half of addresses fault without a walk."
+        [KernelEntry] "without E0PD the kernel needs PTI where its address is random";
+    "cpu.feature.csv2" Hidden("ID_AA64PFR0_EL1.CSV2") "Branch predictors that other contexts cannot train."
+        [KernelEntry, ContextSwitch] "without CSV2 the kernel asks the firmware to invalidate predictors";
+    "cpu.feature.csv3" Hidden("ID_AA64PFR0_EL1.CSV3") "Loads that fault give no data to speculation."
+        [KernelEntry] "without CSV3 the kernel needs PTI";
 }

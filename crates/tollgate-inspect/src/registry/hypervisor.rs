@@ -15,7 +15,7 @@ const INTERCEPTED: &[Boundary] =
 
 facts! {
     pub(super) FACTS
-    "hypervisor.present" Of(hypervisor::is_present) "Whether CPUID reports a hypervisor."
+    "hypervisor.present" Of(hypervisor::is_present) "Whether CPUID reports a hypervisor; on arm64, whether a file names one."
         @INTERCEPTED "each event that the hypervisor intercepts is a VM exit";
     "hypervisor.signatures" Of(hypervisor::signatures) "The hypervisor signatures in CPUID.";
     "hypervisor.layers" Of(hypervisor::layers) "Every hypervisor with a mark."

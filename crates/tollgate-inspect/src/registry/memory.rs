@@ -5,11 +5,14 @@ use crate::memory;
 facts! {
     pub(super) FACTS
     "memory.total" Of(memory::total) "The bytes of memory that the kernel manages.";
+    "memory.page_size" Of(memory::page_size) "The bytes of a page: 4 KiB, on arm64 also 16 or 64 KiB."
+        [PageFault, Tlb, AddressSpaceCopy, ProcessMemory]
+        "larger pages are fewer faults and TLB entries, each with more to clear and to copy";
     "memory.swap" Of(memory::listed, "SwapTotal") "The bytes of swap space.";
     "memory.thp" Choice("/sys/kernel/mm/transparent_hugepage/enabled")
         "The use of transparent huge pages: always, madvise or never."
         [PageFault, Tlb, AddressSpaceCopy, ProcessMemory]
-        "a huge page is one fault and one TLB entry instead of 512";
+        "a huge page is one fault and one TLB entry instead of hundreds";
     "memory.thp_defrag" Choice("/sys/kernel/mm/transparent_hugepage/defrag")
         "When a fault waits for memory to be compacted for a huge page."
         [PageFault] "a fault may compact memory first";

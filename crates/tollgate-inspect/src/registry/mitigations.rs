@@ -4,23 +4,23 @@ use tollgate_model::Boundary::{
     ContextSwitch, GuestEntry, KernelCode, KernelEntry, Random, SpecialInstruction, StoreForwarding, UserCopy,
 };
 
-use crate::{kernel, mitigation, process, processor};
+use crate::{kernel, mitigation, process};
 
 facts! {
     pub(super) FACTS
     "mitigation.parameters" Of(kernel::mitigation_parameters)
         "The mitigation parameters of the kernel's command line."
         [KernelEntry, KernelCode, ContextSwitch] "the parameters choose what each crossing does";
-    "mitigation.pti" Of(processor::lists, "pti")
-        "Whether page tables are switched at every crossing, as the kernel's flags say."
-        [KernelEntry] "each crossing writes CR3 twice, and without PCID empties the TLB";
+    "mitigation.pti" Of(mitigation::pti)
+        "Whether page tables are switched at every crossing, as the kernel's flags say, on arm64 its state of Meltdown."
+        [KernelEntry] "each crossing switches page tables twice, and an x86-64 without PCID empties the TLB";
     "mitigation.meltdown" Vulnerability("meltdown") "The mitigation of Meltdown."
         [KernelEntry] "PTI switches page tables at every crossing";
     "mitigation.spectre_v1" Vulnerability("spectre_v1") "The mitigation of Spectre variant 1."
         [KernelEntry, UserCopy] "a fence follows SWAPGS, and user copies mask addresses";
     "mitigation.spectre_v2" Vulnerability("spectre_v2") "The mitigation of Spectre variant 2."
         [KernelEntry, KernelCode, ContextSwitch]
-        "retpolines take the place of indirect calls in the kernel; where IBRS is named entries write an MSR, and where IBPB is on switches flush predictors";
+        "retpolines take the place of indirect calls in the kernel; where IBRS is named entries write an MSR, and where IBPB is on switches flush predictors; where BHB is named entries of arm64 clear the branch history";
     "mitigation.retbleed" Vulnerability("retbleed") "The mitigation of Retbleed."
         [KernelEntry, KernelCode] "every crossing untrains predictors on AMD and writes IBRS on Intel";
     "mitigation.spec_rstack_overflow" Vulnerability("spec_rstack_overflow")

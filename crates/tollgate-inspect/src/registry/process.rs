@@ -30,8 +30,8 @@ facts! {
     "process.timer_slack" Of(process::timer_slack) "The timer slack of this process in nanoseconds."
         [Sleep] "the kernel may end a sleep or a wait that much later";
     "process.time_stamp_counter" Of(Machine::call, "prctl(2) PR_GET_TSC", calls::may_read_tsc)
-        "Whether RDTSC may be executed."
-        [TimeStampCounter, VdsoClock] "where RDTSC is forbidden, each reading faults";
+        "Whether the counter may be read (RDTSC, CNTVCT_EL0)."
+        [TimeStampCounter, VdsoClock] "where that is forbidden, each reading faults";
     "process.huge_pages" Of(process::huge_pages) "Whether this process may have transparent huge pages."
         [PageFault, Tlb, ProcessMemory] "without huge pages each page is a fault";
     "process.thread_features" Of(process::thread_features)

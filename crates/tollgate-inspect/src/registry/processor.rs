@@ -3,21 +3,24 @@ use tollgate_model::Boundary::{
 };
 
 use crate::processor::Version;
-use crate::{processor, topology, uname};
+use crate::{midr, processor, topology, uname};
 
 facts! {
     pub(super) FACTS
     "cpu.architecture" Of(uname::machine_text) "The kernel's architecture, as uname -m shows it."
         * "another architecture has other instructions and other ways into the kernel";
-    "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID."
+    "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID or MIDR_EL1."
         [CompatFastEntry]
         "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
-    "cpu.model" Of(processor::model) "The processor's brand."
+    "cpu.model" Of(processor::model) "The processor's brand; on arm64 the maker and the part, with several kinds of cores the number of each."
         * "the latency of traps, serialization and cache lines belongs to the processor";
-    "cpu.family" Of(processor::version_part, Version::family, "cpu family") "The processor's family number.";
-    "cpu.model_number" Of(processor::version_part, Version::model, "model") "The processor's model number.";
-    "cpu.stepping" Of(processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
-    "cpu.microcode" Of(processor::cpuinfo, "microcode")
+    "cpu.midr" Of(midr::values)
+        "MIDR_EL1 of each kind of core, with its part, its variant and revision, and its processors."
+        * "latency depends on the kind of core, and errata on its revision";
+    "cpu.family" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::family, "cpu family") "The processor's family number.";
+    "cpu.model_number" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::model, "model") "The processor's model number.";
+    "cpu.stepping" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
+    "cpu.microcode" X86("revision of microcode", processor::cpuinfo, "microcode")
         "The microcode's revision as the kernel reports it; hypervisors often invent one."
         [KernelEntry, ContextSwitch]
         "the microcode decides which buffers VERW clears and which predictors can be flushed";
@@ -43,7 +46,7 @@ facts! {
     "cpu.node_distances" Of(topology::node_distances)
         "How far each memory node is from each, as the firmware says: 10 is the node itself."
         [CacheLine, MemoryAccess] "the memory of a node that is farther away takes longer";
-    "cpu.bugs" Of(processor::bugs) "The vulnerabilities of this processor that the kernel lists."
+    "cpu.bugs" X86("list of vulnerabilities in /proc/cpuinfo", processor::bugs) "The vulnerabilities of this processor that the kernel lists."
         [KernelEntry, ContextSwitch] "the kernel mitigates only what is listed";
     "cpu.threads_per_core" Of(topology::threads_per_core)
         "How many processors share a core, as the kernel says.";
