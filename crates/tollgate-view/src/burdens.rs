@@ -81,7 +81,9 @@ fn state(name: &str, value: &FactValue) -> Option<(u8, String)> {
         "mitigation.retbleed" => some(3, has("untrained"), "untrained returns")
             .or_else(|| some(3, text == "Mitigation: IBRS", "IBRS at entry")),
         "mitigation.spectre_v2" => some(4, has("Retpoline"), "retpolines")
-            .or_else(|| some(3, text.starts_with("Mitigation: IBRS"), "IBRS at entry")),
+            .or_else(|| some(3, text.starts_with("Mitigation: IBRS"), "IBRS at entry"))
+            .or_else(|| some(3, has(", BHB"), "BHB at entry")),
+        "cpu.feature.atomics" => some(4, flag == Some(false), "no LSE"),
         "mitigation.spec_rstack_overflow" => some(4, has("afe RET"), "safe returns")
             .or_else(|| some(2, has("IBPB") && !has("VMEXIT"), "IBPB at entry")),
         "mitigation.mds"
@@ -146,5 +148,9 @@ mod tests {
             ("mitigation.srbds", Fact::known("Not affected", "test")),
         ]);
         assert_eq!(mitigations(&facts), ["VERW at exit", "retpolines"]);
+        let of =
+            |text: &str| mitigations(&self::facts(&[("mitigation.spectre_v2", Fact::known(text, "test"))]));
+        assert_eq!(of("Mitigation: CSV2, BHB"), ["BHB at entry"]);
+        assert!(of("Mitigation: CSV2, but not BHB").is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! The names of the facts that the command itself reads.
 
+use tollgate_engine::Architecture;
 use tollgate_model::{Fact, FactValue, Facts};
 
 /// The clock that timed the batches: `tsc`, or the kernel's; its source gives the reason.
@@ -88,12 +89,13 @@ pub(crate) fn sized(bytes: i64) -> String {
 }
 
 fn is_size(name: &str) -> bool {
-    const SIZES: [&str; 10] = [
+    const SIZES: [&str; 11] = [
         "cgroup.memory_high",
         "cgroup.memory_max",
         "files.device.logical_block",
         "files.device.physical_block",
         "files.free",
+        "memory.page_size",
         "memory.swap",
         "memory.total",
         "process.limit.address_space",
@@ -108,6 +110,11 @@ fn is_size(name: &str) -> bool {
 /// Whether the time stamp counter timed the batches, so that ticks are its cycles.
 pub fn clock_is_tsc(facts: &Facts) -> bool {
     text(facts, CLOCK) == Some("tsc")
+}
+
+/// Whether the kernel's architecture is arm64.
+pub fn is_arm64(facts: &Facts) -> bool {
+    text(facts, "cpu.architecture").and_then(Architecture::named) == Some(Architecture::Arm64)
 }
 
 /// Whether QEMU TCG executes everything here: then times are not latencies.

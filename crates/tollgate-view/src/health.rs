@@ -227,10 +227,16 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
         }),
         check_of(facts, "clock", facts::CLOCK, |_| {
             let source = facts::source(facts, facts::CLOCK).unwrap_or_default();
-            if !facts::clock_is_tsc(facts) {
+            let counter = if facts::is_arm64(facts) { "virtual counter" } else { "TSC" };
+            if facts::text(facts, facts::CLOCK) == Some("cntvct") {
+                // A hypervisor may shift it, and does not scale it (Arm ARM, CNTVOFF_EL2).
+                good(format!("the {counter} ({source})"))
+            } else if !facts::clock_is_tsc(facts) {
                 poor(format!("the kernel's clock; {source}"))
-                    .remedy("The detection limit is higher; measure where the TSC can be read.")
-                    .disturbs("timed by the kernel's clock, not the TSC")
+                    .remedy(&format!(
+                        "The detection limit is higher; measure where the {counter} can be read."
+                    ))
+                    .disturbs(format!("timed by the kernel's clock, not the {counter}"))
             } else if facts::flag(facts, "hypervisor.present") == Some(true) {
                 fair(format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
                     .remedy("Do not let the virtual machine be moved while it is measured.")
@@ -527,6 +533,7 @@ mod tests {
             ("clock", clock("CLOCK_MONOTONIC_RAW", false), State::Poor),
             ("clock", clock("tsc", true), State::Fair),
             ("clock", clock("tsc", false), State::Good),
+            ("clock", clock("cntvct", true), State::Good),
             ("hypervisor", vec![("hypervisor.layers", list("QEMU TCG"))], State::Poor),
             ("hypervisor", vec![("hypervisor.signatures", list("TCGTCGTCGTCG"))], State::Poor),
             ("hypervisor", vec![("hypervisor.layers", list("KVM"))], State::Fair),

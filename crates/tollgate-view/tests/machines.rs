@@ -275,6 +275,39 @@ fn the_first_screen_has_each_headline_that_was_measured_there() {
 }
 
 #[test]
+fn arm64_is_shown_in_its_own_words() {
+    let arm64 = &all()[6];
+    let mut run = usual_run(arm64);
+    let is_there = |row: &Measurement| {
+        tollgate_suites::find(&row.case.benchmark)
+            .is_some_and(|known| known.why_absent(&arm64.topology).is_none())
+    };
+    run.measurements.retain(is_there);
+    let facts = [
+        ("run.clock", Fact::known("cntvct", "a test")),
+        ("mitigation.spectre_v2", Fact::known("Mitigation: CSV2, BHB", "a test")),
+        ("cpu.feature.atomics", Fact::known(false, "a test")),
+        ("memory.page_size", Fact::known(65_536, "a test")),
+    ];
+    run.facts.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+    let texts =
+        [screen::text(&Summary::of(&run), 80), facts::screen(&run.facts, 80)].map(|text| plain(&text));
+    let [first, inspected] = &texts;
+    for word in ["TSC", "SYSCALL", "INT 80h", "int 0x80", "FRED", "CPUID", "microcode", "32-bit", "LOCK"] {
+        assert!(texts.iter().all(|text| !text.contains(word)), "{word}\n{first}\n{inspected}");
+    }
+    assert!(
+        first.lines().any(|line| line.contains("System call") && line.contains("BHB at entry")),
+        "{first}"
+    );
+    for words in
+        ["Arm Neoverse-V1", "no LSE", "64-bit by SVC", "pages of 64 KiB", "counter of unstated frequency"]
+    {
+        assert!(inspected.contains(words), "{words}\n{inspected}");
+    }
+}
+
+#[test]
 fn all_rows_the_page_and_the_checks_are_shown_of_there() {
     for machine in all() {
         let run = usual_run(machine);

@@ -1,8 +1,7 @@
 use tollgate_model::Boundary::{
-    Atomic, CacheLine, Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit,
-    InterProcessorInterrupt, KernelEntry, LockContention, MemoryAccess, PageFault, Signal,
-    SpecialInstruction, SplitLock, StoreForwarding, SystemCall, Timer, Tlb, TlbShootdown, UserCopy,
-    VdsoClock, VdsoGetcpu,
+    Atomic, Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit, InterProcessorInterrupt,
+    KernelEntry, LockContention, MemoryAccess, PageFault, Signal, SpecialInstruction, SplitLock,
+    StoreForwarding, SystemCall, Timer, Tlb, TlbShootdown, UserCopy, VdsoClock, VdsoGetcpu,
 };
 
 use crate::leaves::Register::{Eax, Ebx, Ecx, Edx};
@@ -79,7 +78,7 @@ facts! {
     "cpu.feature.svm" Feature(0x8000_0001, 0, Ecx, 2)
         "AMD's virtualization: virtual machines can be run here.";
     "cpu.feature.atomics" Hwcap("ID_AA64ISAR0_EL1.Atomic") "Atomic operations in one instruction (LSE)."
-        [Atomic, CacheLine, LockContention]
+        [Atomic, LockContention]
         "without LSE an atomic operation is a loop of LDXR and STXR, which fails while others write the line";
     "cpu.feature.uscat" Hwcap("ID_AA64MMFR2_EL1.AT") "Accesses within 16 bytes that are atomic though misaligned (LSE2).";
     "cpu.feature.lrcpc" Hwcap("ID_AA64ISAR1_EL1.LRCPC") "Loads that acquire and may pass earlier releases.";

@@ -35,6 +35,9 @@ const USUAL_CYCLES_WITH_PTI: f64 = 900.0;
 fn system_call(summary: &Summary) -> Option<Expense> {
     let call = known(summary, BASELINE)?;
     let facts = &summary.run.facts;
+    if facts::is_arm64(facts) {
+        return burdened(summary, call);
+    }
     let hz = facts::number(facts, facts::CLOCK_HZ).filter(|_| facts::clock_is_tsc(facts))?;
     let has_pti = facts::flag(facts, "mitigation.pti") == Some(true);
     let limit = if has_pti { USUAL_CYCLES_WITH_PTI } else { USUAL_CYCLES };
@@ -64,13 +67,28 @@ fn system_call(summary: &Summary) -> Option<Expense> {
     Some(if is_fast { expense } else { expense.caused_by(summary, call.row.case, "") })
 }
 
+/// A system call of a processor whose counter ticks at another rate than its cycles, if a fact makes it slow.
+fn burdened(summary: &Summary, call: Known) -> Option<Expense> {
+    let expense = Expense {
+        what: format!("System call {}", call.in_words()),
+        cause: String::new(),
+        action: String::new(),
+        benchmark: BASELINE,
+        from: cases([call.row]),
+        facts: Vec::new(),
+        rank: f64::INFINITY,
+    };
+    Some(expense.caused_by(summary, call.row.case, "")).filter(|expense| !expense.cause.is_empty())
+}
+
 fn clock(summary: &Summary) -> Option<Expense> {
     let (clock, call) = (known(summary, "entry/vdso-clock")?, known(summary, BASELINE)?);
+    let sources = if facts::is_arm64(&summary.run.facts) { "arch_sys_counter" } else { "TSC, kvm-clock" };
     // A reading in user mode takes less than a call, one in the kernel at least as long.
     let expense = (clock.interval.low >= call.interval.low).then(|| Expense {
         what: format!("clock_gettime {}", clock.in_words()),
         cause: "no vDSO answer".to_owned(),
-        action: "use a clock source that the vDSO reads (TSC, kvm-clock)".to_owned(),
+        action: format!("use a clock source that the vDSO reads ({sources})"),
         benchmark: "entry/vdso-clock",
         from: cases([clock.row, call.row]),
         facts: Vec::new(),

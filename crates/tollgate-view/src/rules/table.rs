@@ -135,19 +135,19 @@ pub(super) const FINDINGS: &[Pair] = &[
         "memory/neighbour{distance=8}",
         "memory/neighbour{distance=128}",
         0.0,
-        "LOCK ADD by two threads to two words of one line is {compared} than 128 bytes apart (false sharing).",
+        "An atomic addition by two threads to two words of one line is {compared} than 128 bytes apart (false sharing).",
     ),
     pair(
         "memory/neighbour{distance=64}",
         "memory/neighbour{distance=128}",
         0.0,
-        "LOCK ADD by two threads to words of two adjacent lines is {compared} than 128 bytes apart.",
+        "An atomic addition by two threads to words of two adjacent lines is {compared} than 128 bytes apart.",
     ),
     pair(
         "locks/uncontended{by=futex-trylock-pi}",
         "locks/uncontended{by=rseq}",
         1.0,
-        "A free lock is taken by a system call (FUTEX_TRYLOCK_PI) and released by CMPXCHG {compared} than by a restartable sequence.",
+        "A free lock is taken by a system call (FUTEX_TRYLOCK_PI) and released by a compare-and-swap {compared} than by a restartable sequence.",
     ),
     medians(
         "files/small-file{call=fsync}",

@@ -44,6 +44,8 @@ pub fn lines(summary: &Summary) -> [String; 2] {
         "instructions counted".to_owned()
     } else if facts::clock_is_tsc(facts) {
         format!("TSC{pace}")
+    } else if text(facts::CLOCK) == Some("cntvct") {
+        format!("counter{pace}")
     } else {
         text(facts::CLOCK).unwrap_or_default().to_owned()
     };

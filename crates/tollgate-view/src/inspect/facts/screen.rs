@@ -7,7 +7,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 
 use super::group::WHEN;
 use super::listing::NOT_AFFECTED;
-use crate::facts::{flag, number, sized, text};
+use crate::facts::{flag, is_arm64, number, sized, text};
 
 const LABEL: usize = 14;
 /// No processor has more.
@@ -62,7 +62,9 @@ fn processor(facts: &Facts) -> Vec<String> {
     let numbers: Vec<String> = numbers.into_iter().flatten().collect();
     let microcode = text(facts, "cpu.microcode").map(|revision| format!("microcode {revision}"));
     let numbers = (!numbers.is_empty()).then(|| numbers.join(" "));
-    [model, numbers, microcode].into_iter().flatten().collect()
+    let atomics = flag(facts, "cpu.feature.atomics");
+    let atomics = atomics.map(|has| if has { "atomics by LSE" } else { "no LSE: atomics are loops" });
+    [model, numbers, microcode, atomics.map(str::to_owned)].into_iter().flatten().collect()
 }
 
 fn topology(facts: &Facts) -> Vec<String> {
@@ -136,10 +138,12 @@ fn memory(facts: &Facts) -> Vec<String> {
         0 => "no swap".to_owned(),
         swap => format!("{} swap", sized(swap)),
     });
+    let page = number(facts, "memory.page_size").filter(|bytes| *bytes != 4096.0);
     let reserved = number(facts, "memory.reserved_huge_pages").filter(|pages| *pages > 0.0);
     let parts = [
         bytes("memory.total"),
         swap,
+        page.map(|bytes| format!("pages of {}", sized(bytes as i64))),
         text(facts, "memory.thp").map(|use_of| format!("transparent huge pages {use_of}")),
         number(facts, "cache.line").map(|bytes| format!("{bytes}-byte lines")),
         reserved.map(|pages| format!("{pages} huge pages reserved")),
@@ -179,7 +183,10 @@ fn entry(facts: &Facts) -> Vec<String> {
         (true, false) => "FRED not used by the kernel",
     });
     let has = |fact: &str| flag(facts, fact) == Some(true);
-    let syscall = has("cpu.feature.syscall").then(|| "64-bit by SYSCALL".to_owned());
+    let is_arm64 = is_arm64(facts);
+    let instruction = Some("SVC").filter(|_| is_arm64);
+    let instruction = instruction.or(Some("SYSCALL").filter(|_| has("cpu.feature.syscall")));
+    let keys = has("cpu.feature.paca").then(|| "keys of PAuth".to_owned());
     // entry_64_compat.S: Intel's processors have SYSENTER in compatibility mode, AMD's SYSCALL.
     let fast = match text(facts, "cpu.vendor") {
         Some("AuthenticAMD" | "HygonGenuine") => "SYSCALL",
@@ -201,8 +208,9 @@ fn entry(facts: &Facts) -> Vec<String> {
     let parts = [
         on("PTI", "mitigation.pti"),
         fred.map(str::to_owned),
-        syscall,
-        Some(compat),
+        instruction.map(|instruction| format!("64-bit by {instruction}")),
+        keys,
+        Some(compat).filter(|_| !is_arm64),
         seccomp,
         traced.then(|| "traced by another process".to_owned()),
     ];
@@ -288,11 +296,15 @@ fn clocks(facts: &Facts) -> Vec<String> {
         });
     let invariant = flag(facts, "cpu.feature.invariant_tsc");
     let invariant = invariant.map(|flag| if flag { "invariant" } else { "not invariant" });
-    let tsc = match number(facts, "clock.tsc_frequency") {
-        Some(hz) => format!("TSC {}", figures::frequency(hz)),
-        None => "TSC of unstated frequency".to_owned(),
+    let (counter, fact) = match is_arm64(facts) {
+        true => ("counter", "clock.counter_frequency"),
+        false => ("TSC", "clock.tsc_frequency"),
     };
-    [source, Some(tsc), invariant.map(str::to_owned)].into_iter().flatten().collect()
+    let counter = match number(facts, fact) {
+        Some(hz) => format!("{counter} {}", figures::frequency(hz)),
+        None => format!("{counter} of unstated frequency"),
+    };
+    [source, Some(counter), invariant.map(str::to_owned)].into_iter().flatten().collect()
 }
 
 fn power(facts: &Facts) -> Vec<String> {
