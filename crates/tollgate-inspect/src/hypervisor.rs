@@ -116,6 +116,7 @@ pub(crate) fn nesting(machine: &Machine) -> Answer<Vec<String>> {
     let hints = nesting_hints(machine);
     match command_line_text(machine) {
         Err(why) if hints.is_empty() => Err(why),
+        _ if machine.is_arm64() => found(hints, "/proc/cmdline nested_*="),
         _ => found(hints, "/proc/cmdline nested_*=, CPUID.40000004h:EAX[12]"),
     }
 }

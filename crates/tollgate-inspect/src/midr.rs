@@ -1,4 +1,4 @@
-//! MIDR_EL1 of arm64, which names a processor's maker and part (Arm ARM, D24.2, MIDR_EL1). The names are those of Linux
+//! MIDR_EL1 of arm64, which names a processor's maker and part (Arm ARM, D19.2, MIDR_EL1). The names are those of Linux
 //! (arch/arm64/include/asm/cputype.h), those that it lacks of GCC (aarch64-cores.def) and m1n1 (src/midr.h).
 
 use tollgate_model::Unknown;

@@ -60,7 +60,7 @@ pub(crate) fn capability(machine: &Machine, word: &str, field: &str) -> Answer<b
     machine.of_arm64("ID registers")?;
     let flags = flags(machine)?;
     let is_listed = flags.value.split_whitespace().any(|listed| listed == word);
-    found(is_listed, format!("{} Features {word}, {field}", flags.source))
+    found(is_listed, format!("{} Features, {field}", flags.source))
 }
 
 pub(crate) fn flags(machine: &Machine) -> Answer<String> {

@@ -33,6 +33,7 @@ macro_rules! reader {
     (Parameter $name:literal) => { reader!(Of crate::kernel::parameter_of, $name) };
     (Vulnerability $name:literal) => { reader!(Of crate::mitigation::named, $name) };
     (Limit $($argument:expr),+) => { reader!(Of crate::limits::soft $(, $argument)+) };
+    (Hidden) => { super::Reader::Hidden };
     ($reader:ident $($argument:tt)*) => { super::Reader::$reader($($argument)*) };
 }
 
@@ -118,10 +119,10 @@ enum Reader {
     /// A bit of CPUID: leaf, subleaf, register and number.
     Feature(u32, u32, Register, u32),
     /// A word among the features that arm64's kernel lists, which is the last part of the name, and the field of the ID register that
-    /// it stands for (Documentation/arch/arm64/elf_hwcaps.rst).
+    /// it stands for (Documentation/arch/arm64/elf_hwcaps.rst; Arm ARM, D19.2).
     Hwcap(&'static str),
     /// A field of an ID register of arm64 that the kernel shows as 0 (Documentation/arch/arm64/cpu-feature-registers.rst).
-    Hidden(&'static str),
+    Hidden,
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts are true, by the last part of their names.
     Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
@@ -142,9 +143,10 @@ impl FactSpec {
                 let word = self.name.rsplit('.').next().unwrap_or_default();
                 machine::fact(processors::capability(machine, word, field))
             }
-            Reader::Hidden(field) => {
-                let why = || Unknown::Absent(format!("the kernel does not show {field} to programs"));
-                machine::unknown(machine.of_arm64("ID registers").err().unwrap_or_else(why))
+            Reader::Hidden => {
+                let why = "the kernel does not show this field of an ID register to programs";
+                let hidden = || Unknown::Absent(why.to_owned());
+                machine::unknown(machine.of_arm64("ID registers").err().unwrap_or_else(hidden))
             }
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));

@@ -84,7 +84,7 @@ facts! {
     "cpu.feature.lrcpc" Hwcap("ID_AA64ISAR1_EL1.LRCPC") "Loads that acquire and may pass earlier releases.";
     "cpu.feature.ssbs" Hwcap("ID_AA64PFR1_EL1.SSBS") "A bit that lets loads pass earlier stores in speculation."
         [StoreForwarding, KernelEntry]
-        "each entry sets the bit for the kernel; a processor that needs the mitigation and lacks the bit calls its firmware there";
+        "a processor that needs the mitigation and lacks the bit calls its firmware at each entry";
     "cpu.feature.sb" Hwcap("ID_AA64ISAR1_EL1.SB") "A barrier against speculation in one instruction.";
     "cpu.feature.paca" Hwcap("ID_AA64ISAR1_EL1.APA or API") "Pointers that are signed and checked (PAuth)."
         [KernelEntry, ContextSwitch] "the kernel loads keys at entries, at returns and at switches";
@@ -104,12 +104,12 @@ facts! {
         [ContextSwitch, Signal] "the matrix of a thread that uses SME is saved at switches and signals";
     "cpu.feature.mops" Hwcap("ID_AA64ISAR2_EL1.MOPS") "Copies and fills of memory by three instructions."
         [UserCopy] "newer kernels copy with CPYF";
-    "cpu.feature.pan" Hidden("ID_AA64MMFR1_EL1.PAN") "The kernel cannot access user pages except by unprivileged instructions."
+    "cpu.feature.pan" Hidden() "The kernel cannot access user pages except by unprivileged instructions (ID_AA64MMFR1_EL1.PAN)."
         [KernelEntry, UserCopy] "without PAN the kernel may take the program's page tables away at each entry and give them back for each copy";
-    "cpu.feature.e0pd" Hidden("ID_AA64MMFR2_EL1.E0PD") "Accesses of user mode to the kernel's half of addresses fault without a walk."
+    "cpu.feature.e0pd" Hidden() "Accesses of user mode to the kernel's half of addresses fault without a walk (ID_AA64MMFR2_EL1.E0PD)."
         [KernelEntry] "without E0PD the kernel needs PTI where its address is random";
-    "cpu.feature.csv2" Hidden("ID_AA64PFR0_EL1.CSV2") "Branch predictors that other contexts cannot train."
-        [KernelEntry, ContextSwitch] "without CSV2 the kernel asks the firmware to invalidate predictors";
-    "cpu.feature.csv3" Hidden("ID_AA64PFR0_EL1.CSV3") "Loads that fault give no data to speculation."
+    "cpu.feature.csv2" Hidden() "Branch predictors that other contexts cannot train (ID_AA64PFR0_EL1.CSV2)."
+        [ContextSwitch] "without CSV2 the kernel asks the firmware to invalidate predictors";
+    "cpu.feature.csv3" Hidden() "Loads that fault give no data to speculation (ID_AA64PFR0_EL1.CSV3)."
         [KernelEntry] "without CSV3 the kernel needs PTI";
 }

@@ -11,15 +11,15 @@ facts! {
         * "another architecture has other instructions and other ways into the kernel";
     "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID or MIDR_EL1."
         [CompatFastEntry]
-        "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
+        "a 32-bit program of x86-64 enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
     "cpu.model" Of(processor::model) "The processor's brand; on arm64 the maker and the part, with several kinds of cores the number of each."
         * "the latency of traps, serialization and cache lines belongs to the processor";
     "cpu.midr" Of(midr::values)
         "MIDR_EL1 of each kind of core, with its part, its variant and revision, and its processors."
         * "latency depends on the kind of core, and errata on its revision";
-    "cpu.family" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::family, "cpu family") "The processor's family number.";
-    "cpu.model_number" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::model, "model") "The processor's model number.";
-    "cpu.stepping" X86("family, model and stepping (cpu.midr has part and revision)", processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
+    "cpu.family" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::family, "cpu family") "The processor's family number.";
+    "cpu.model_number" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::model, "model") "The processor's model number.";
+    "cpu.stepping" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
     "cpu.microcode" X86("revision of microcode", processor::cpuinfo, "microcode")
         "The microcode's revision as the kernel reports it; hypervisors often invent one."
         [KernelEntry, ContextSwitch]
