@@ -13,11 +13,11 @@ use tollgate_model::Unknown;
 pub use crate::answer::Found;
 pub(crate) use crate::answer::{Answer, fact, found, unknown};
 use crate::answer::{why, why_not};
+use crate::calls;
 use crate::leaves::Leaves;
 use crate::record::{CapturedRecord, TreeError};
 use crate::recorder::{Manner, Outcome, Recorder, Seen};
 use crate::tree::{MAX_ENTRIES, Tree};
-use crate::uname::machine_text;
 
 /// Limit for reading a whole file. All files that facts need are far smaller.
 const MAX_FILE: u64 = 1 << 20;
@@ -82,10 +82,21 @@ impl Machine {
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
+    /// The kernel's architecture. Linux has the file since 6.1; an emulator of system calls shows that of its host.
+    pub(crate) fn architecture(&self) -> Answer<String> {
+        let listed = self.line("/proc/sys/kernel/arch").and_then(|named| match self.ground {
+            Ground::Here(_) if Architecture::named(&named.value) != Some(HERE) => {
+                Err(Unknown::Absent(format!("{} is not this program's", named.source)))
+            }
+            _ => Ok(named),
+        });
+        self.or_call(listed, "uname(2) machine", || Some(calls::uname()[2].clone()))
+    }
+
     pub(crate) fn is_arm64(&self) -> bool {
         let architecture = match self.ground {
             Ground::Here(_) => Some(HERE),
-            Ground::Tree(_) => machine_text(self).ok().and_then(|named| Architecture::named(&named.value)),
+            Ground::Tree(_) => self.architecture().ok().and_then(|named| Architecture::named(&named.value)),
         };
         architecture == Some(Architecture::Arm64)
     }

@@ -120,7 +120,7 @@ fn kinds(all: &[(u32, Midr)], name: impl Fn(Midr) -> String) -> Vec<(String, Vec
     kinds
 }
 
-/// Of all processors that are online: from one file, or each from its own if that file does not show them.
+/// The values of all processors that are online: from one file, or each from its own if that file does not show them.
 fn processors(machine: &Machine) -> Answer<Vec<(u32, Midr)>> {
     machine.of_arm64("MIDR_EL1")?;
     let listed = machine.text(CPUINFO).and_then(|text| match listed(&text.value) {

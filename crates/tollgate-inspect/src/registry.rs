@@ -9,9 +9,10 @@ use crate::machine::{self, Answer, Machine};
 use crate::processor as processors;
 
 /// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one with a directory before these
-/// arguments, `X86` one with the thing that arm64 has not before it. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter`
-/// of the kernel's command line, the mitigation of a `Vulnerability`, or a `Limit` of this process by its words in
-/// /proc/self/limits and its name and number for getrlimit(2). The rest are variants of [`Reader`].
+/// arguments, `X86` the words for a thing that arm64 lacks, then what `Of` takes. Others read a file's content (`Line`, `Number`,
+/// `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter` of the kernel's command line, the mitigation of a
+/// `Vulnerability`, or a `Limit` of this process by its words in /proc/self/limits and its name and number for getrlimit(2). The rest
+/// are variants of [`Reader`].
 macro_rules! reader {
     (Of $answer:path $(, $argument:expr)*) => {
         super::Reader::One(|machine| crate::machine::fact($answer(machine $(, $argument)*)))

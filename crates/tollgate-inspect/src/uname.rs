@@ -15,13 +15,6 @@ pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
     machine.or_call(listed, "uname(2) version", || Some(calls::uname()[1].clone()))
 }
 
-/// The kernel's architecture. Linux has the file since 6.1.
-pub(crate) fn machine_text(machine: &Machine) -> Answer<String> {
-    machine.or_call(machine.line("/proc/sys/kernel/arch"), "uname(2) machine", || {
-        Some(calls::uname()[2].clone())
-    })
-}
-
 /// From the file that contains nothing else, or from the banner if a sandbox lacks that file.
 fn listed(machine: &Machine, path: &str, part: fn(&str) -> Option<&str>) -> Answer<String> {
     match machine.line(path) {

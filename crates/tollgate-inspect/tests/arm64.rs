@@ -7,7 +7,7 @@ use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
 use crate::captured::{Tree, is_absent, is_unreadable, list, text};
 
-/// Of /proc/cpuinfo: part, variant, revision and processors of each kind.
+/// The text of /proc/cpuinfo for some kinds of cores: part, variant, revision and processors of each.
 fn cpuinfo(implementer: &str, features: &str, kinds: &[(&str, u8, u8, Range<usize>)]) -> String {
     let paragraph = |part: &str, variant, revision, cpu| {
         format!(

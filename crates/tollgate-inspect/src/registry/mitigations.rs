@@ -12,8 +12,8 @@ facts! {
         "The mitigation parameters of the kernel's command line."
         [KernelEntry, KernelCode, ContextSwitch] "the parameters choose what each crossing does";
     "mitigation.pti" Of(mitigation::pti)
-        "Whether page tables are switched at every crossing, as the kernel's flags say, on arm64 its state of Meltdown."
-        [KernelEntry] "each crossing switches page tables twice, and an x86-64 without PCID empties the TLB";
+        "Whether page tables are switched at every crossing, as the kernel says."
+        [KernelEntry] "each crossing switches page tables twice; x86-64 without PCID empties the TLB";
     "mitigation.meltdown" Vulnerability("meltdown") "The mitigation of Meltdown."
         [KernelEntry] "PTI switches page tables at every crossing";
     "mitigation.spectre_v1" Vulnerability("spectre_v1") "The mitigation of Spectre variant 1."

@@ -2,12 +2,13 @@ use tollgate_model::Boundary::{
     CacheLine, CompatFastEntry, ContextSwitch, KernelEntry, LockContention, MemoryAccess, UserCode,
 };
 
+use crate::machine::Machine;
 use crate::processor::Version;
-use crate::{midr, processor, topology, uname};
+use crate::{midr, processor, topology};
 
 facts! {
     pub(super) FACTS
-    "cpu.architecture" Of(uname::machine_text) "The kernel's architecture, as uname -m shows it."
+    "cpu.architecture" Of(Machine::architecture) "The kernel's architecture, as uname -m shows it."
         * "another architecture has other instructions and other ways into the kernel";
     "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID or MIDR_EL1."
         [CompatFastEntry]
