@@ -82,7 +82,7 @@ facts! {
         "without LSE an atomic operation is a loop of LDXR and STXR, which fails while others write the line";
     "cpu.feature.uscat" Hwcap("ID_AA64MMFR2_EL1.AT") "Accesses within 16 bytes that are atomic though misaligned (LSE2).";
     "cpu.feature.lrcpc" Hwcap("ID_AA64ISAR1_EL1.LRCPC") "Loads that acquire and may pass earlier releases.";
-    "cpu.feature.ssbs" Hwcap("ID_AA64PFR1_EL1.SSBS") "A bit that lets loads pass earlier stores in speculation."
+    "cpu.feature.ssbs" Hwcap("ID_AA64PFR1_EL1.SSBS") "A bit that lets loads pass earlier stores in speculation; the kernel hides one with an erratum."
         [StoreForwarding, KernelEntry]
         "a processor that needs the mitigation and lacks the bit calls its firmware at each entry";
     "cpu.feature.sb" Hwcap("ID_AA64ISAR1_EL1.SB") "A barrier against speculation in one instruction.";
