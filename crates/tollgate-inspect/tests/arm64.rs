@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use proptest::prelude::*;
 use tollgate_inspect::{environment, facts};
 use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
@@ -207,4 +208,19 @@ fn hostile_files_have_an_answer() {
     assert_eq!(flag(&large, "cpu.feature.atomics"), Some(true), "its beginning is enough");
     let binary = of(&[0xff; 4096]);
     assert!(is_absent(&binary["cpu.model"]) && is_absent(&binary["cpu.feature.atomics"]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_processors_have_an_answer(
+        text in "((processor|CPU (implementer|part|variant|revision)|Features)\t: (0x)?[0-9a-z]{0,9}\n{1,2}){0,12}",
+        page in any::<u64>(),
+    ) {
+        let machine = linux(&text, &[("meltdown", &text)], page).facts();
+        for spec in facts().filter(|spec| !spec.name.ends_with(".*")) {
+            prop_assert!(machine.contains_key(spec.name), "{} has no answer", spec.name);
+        }
+    }
 }
