@@ -1,4 +1,4 @@
-//! What differs between guests of the two architectures: QEMU's program and machine, and the kernel's console.
+//! Differences between guests of the two architectures: QEMU's program and machine, and the kernel's console.
 
 use tollgate_model::Fact;
 

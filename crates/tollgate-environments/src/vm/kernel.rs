@@ -205,7 +205,7 @@ fn release(file: &Path, arch: Arch) -> Result<String, String> {
     release.ok_or_else(|| format!("it is not a kernel for {arch}; {right} would be right"))
 }
 
-/// What a file with a kernel is, by its first bytes.
+/// The kind of a file with a kernel, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// For x86-64: it has a 64-bit entry (XLF_KERNEL_64 in `xloadflags` at 236h; protocol 2.12 or later, at 206h).
