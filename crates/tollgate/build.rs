@@ -8,10 +8,11 @@ use std::{env, fs};
 fn main() {
     println!("cargo::rerun-if-changed=no-unwinding.ld");
     // The released program aborts on panic, and its symbols are stripped, so nothing reads the tables that the compiler and the C
-    // library bring along. They are a tenth of the file.
+    // library bring along. They are a tenth of the file. On arm64 GCC's crtbeginT.o refers to its own.
     let is_released = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let needs_tables = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "aarch64");
     match env::var("CARGO_MANIFEST_DIR") {
-        Ok(directory) if is_released && aborts(Path::new(&directory)) => {
+        Ok(directory) if is_released && !needs_tables && aborts(Path::new(&directory)) => {
             println!("cargo::rustc-link-arg-bins=-Wl,-T,{directory}/no-unwinding.ld");
         }
         _ => {}
