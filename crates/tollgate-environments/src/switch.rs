@@ -67,6 +67,11 @@ impl Switch {
         self.took
     }
 
+    /// Whether it is on, or may be after a command failed.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Has the cleanup process switch it off later, then switches it on and off once.
     ///
     /// # Errors

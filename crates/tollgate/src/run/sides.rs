@@ -283,23 +283,23 @@ impl Alternated {
             Self::Knob(knob) => knob.switch(state == 1),
             Self::Switches(all) => {
                 let number = all.len();
-                // First those that are switched off, so that no state is entered that is not measured.
-                for on in [false, true] {
-                    let mut those =
-                        all.iter_mut().enumerate().filter(|(at, _)| is_on(*at, state, number) == on);
-                    those.try_for_each(|(_, switch)| switch.switch(on))?;
+                if all.iter().enumerate().all(|(at, switch)| switch.is_on() == is_on(at, state, number)) {
+                    return Ok(());
                 }
-                Ok(())
+                // An OFF may take back what another ON did, as `auditctl -D` does: each state begins with none on.
+                all.iter_mut().try_for_each(|switch| switch.switch(false))?;
+                let those = all.iter_mut().enumerate().filter(|(at, _)| is_on(*at, state, number));
+                those.map(|(_, switch)| switch).try_for_each(|switch| switch.switch(true))
             }
         }
     }
 
-    /// The least time of a turn: long against what the slowest switch takes.
+    /// The least time of a turn: long against what all switches take.
     fn turn(&self) -> Duration {
         const LEAST: Duration = Duration::from_secs(1);
         const TIMES: u32 = 10;
         match self {
-            Self::Switches(all) => LEAST.max(TIMES * all.iter().map(Switch::took).max().unwrap_or_default()),
+            Self::Switches(all) => LEAST.max(TIMES * all.iter().map(Switch::took).sum::<Duration>()),
             _ => Duration::ZERO,
         }
     }
