@@ -436,6 +436,9 @@ fn stacks_of_programs_that_have_ended_have_names() {
         return eprintln!("skipped: {}", text(&output.stderr));
     }
     let stacks = std::fs::read_to_string(&file).expect("the stacks");
+    if stacks.contains(";[lost] ") {
+        return eprintln!("skipped: the kernel's table had another stack in its place");
+    }
     let slept: Vec<Vec<&str>> = stacks
         .lines()
         .filter(|line| line.starts_with("sleep;"))

@@ -146,6 +146,10 @@ impl Reader<'_> {
         let users = stack(&self.blocks.stacks, FRAMES, key.stacks[1]);
         frames.extend(images.frames(key.process, &users).iter().rev().map(|name| clean(name)));
         frames.extend(self.functions(false, key.stacks[0]).iter().rev().map(|name| clean(name)));
+        // bpf_get_stackid keeps one stack of those with equal low bits of their hashes (kernel/bpf/stackmap.c).
+        if key.stacks.contains(&-libc::EEXIST) {
+            frames.push("[lost]".to_owned());
+        }
         frames.join(";")
     }
 }
