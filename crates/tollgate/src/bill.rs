@@ -15,7 +15,7 @@ use crate::args::{Format, RunArgs};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{out, run, say};
 
-/// Thirty turns of a second in each of the suites that the calls are in.
+/// Half a minute for each of the suites that the calls are in.
 const A_STATE: Duration = Duration::from_secs(150);
 /// The kernel times BPF programs for so long.
 const STATISTICS: Duration = Duration::from_secs(3);
