@@ -22,7 +22,7 @@ const MACHINES: &[(&str, u8, u8, &[&str])] = &[
 ];
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn spin_comes_into_the_same_states() {
     for tool in [("spin", "-V"), ("cc", "--version")] {
         match Command::new(tool.0).arg(tool.1).output() {

@@ -21,7 +21,7 @@ struct Answer {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn spin_gives_the_same_verdicts_and_counts_the_same_states() {
     if Command::new("spin").arg("-V").output().is_err() {
         eprintln!("skipped: spin is not installed");

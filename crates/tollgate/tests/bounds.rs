@@ -195,7 +195,7 @@ fn an_endless_input_ends_in_one_line_and_within_its_memory() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn a_document_takes_at_most_four_times_its_size() {
     let home = Home::new();
     let path = home.path().join("hostile.json");
@@ -224,7 +224,7 @@ fn a_document_takes_at_most_four_times_its_size() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn a_list_is_looked_at_within_the_same_bounds() {
     let home = Home::new();
     let id = "20261121-015427-3f2a91c4";
@@ -242,7 +242,7 @@ fn a_list_is_looked_at_within_the_same_bounds() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn a_message_quotes_200_characters_of_a_document() {
     let home = Home::new();
     let long = "x".repeat(100_000);

@@ -258,7 +258,7 @@ fn matrix(user: u32) {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn outputs_of_root_lead_nowhere() {
     if !skipped() {
         matrix(0);
@@ -266,7 +266,7 @@ fn outputs_of_root_lead_nowhere() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn outputs_of_a_third_user_lead_nowhere() {
     if !skipped() {
         matrix(THIRD);

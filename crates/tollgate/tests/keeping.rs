@@ -93,7 +93,7 @@ fn by_shell(home: &Home, command: &str) -> Output {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn no_run_is_lost_to_a_closed_output() {
     let home = Home::new();
     let kept = |home: &Home| std::fs::read_dir(home.runs()).map_or(0, Iterator::count);

@@ -208,7 +208,7 @@ fn memory_is_given_back_at_once_when_the_run_is_interrupted() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn memory_is_given_back_when_the_run_is_killed() {
     let Some(memory) = Memory::take() else { return };
     let home = Home::new();

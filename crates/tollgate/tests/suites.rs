@@ -49,7 +49,7 @@ fn expect_each_operation_counted(row: &Value) {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn traps_and_processes_answer_for_every_row_and_count_each_operation() {
     let rows = answered(&["traps", "processes"], None);
     let counted: Vec<&Value> = rows.0.iter().filter(|row| !row["counted"].is_null()).collect();
@@ -64,7 +64,7 @@ fn traps_and_processes_answer_for_every_row_and_count_each_operation() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn locks_answer_for_every_row_and_what_is_unsafe_is_refused() {
     let rows = answered(&["locks"], None);
     for row in &rows.0 {
@@ -99,7 +99,7 @@ fn locks_answer_for_every_row_and_what_is_unsafe_is_refused() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn memory_answers_for_every_row_and_counts_the_lines_that_a_peer_took() {
     let rows = answered(&["memory"], None);
     let thrash = |is_shared: bool| {
@@ -218,7 +218,7 @@ fn on_one_processor_what_needs_two_says_so() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
     let screen =
@@ -286,7 +286,7 @@ fn expect_limit_named(row: &Value, limit: &str) {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured() {
     let mut run = Marked::new(&["processes/population-free"], 6);
     let rows = run.rows();

@@ -100,7 +100,7 @@ fn shown(seed: u64, runs: usize, noise: Noise, ratio: f64) -> (Count, Count) {
 
 /// At most one row in a hundred is promised. Among the few rows of one kind of noise, two may differ.
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn equal_runs_do_not_differ() {
     let (mut rows, mut differ) = (0, 0);
     for (seed, (name, environment)) in (10..).zip(environments()) {
@@ -140,7 +140,7 @@ fn a_slow_down_beyond_the_noise_is_found_and_so_is_a_gain() {
 
 /// If processes are independent, as the interval assumes.
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn the_interval_between_runs_contains_the_true_ratio() {
     let environments = environments().into_iter().filter(|(_, noise)| {
         let Environment { levels, drift, kept, .. } = *noise;

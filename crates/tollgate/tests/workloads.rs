@@ -77,7 +77,7 @@ fn within(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn every_case_is_answered_and_nothing_is_left() {
     let _alone = alone();
     let temporary = directory();
@@ -181,7 +181,7 @@ fn findings_need_disjoint_intervals() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn in_memory_nothing_is_cold() {
     let _alone = alone();
     let Ok(temporary) = tempfile::tempdir_in("/dev/shm") else {
@@ -247,7 +247,7 @@ fn a_missing_program_is_named_with_its_package() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn a_program_that_does_not_do_its_work_fails() {
     let _alone = alone();
     let temporary = directory();
@@ -337,7 +337,7 @@ fn interrupted_it_ends_at_once_and_leaves_nothing() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
     let _alone = alone();
     let temporary = directory();

@@ -159,7 +159,7 @@ fn wild_programs_end_and_others_go_on() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "slow: .ci/weekly runs it"]
 fn ten_thousand_wild_programs_end_and_others_go_on() {
     println!("{:?}", wild(10_000, 0x0fed_cba9_8765_4321));
 }
