@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use common::Home;
 use common::text::refusals;
@@ -374,6 +375,73 @@ fn each_kernel_of_a_directory_is_a_column_in_the_order_of_releases() {
         page.contains("Instructions by kernel") && page.contains("<tr><th>entry/call<td>2<td>2 ="),
         "no table"
     );
+}
+
+/// Makes a directory of a kernel that crashes at its first instruction, with the modules of this one. Returns its release.
+fn make_crashing(kernel: &Path, directory: &Path) -> String {
+    let release =
+        kernel.file_name().and_then(|name| name.to_str()?.strip_prefix("vmlinuz-")).expect("a release");
+    let other = release.replacen('6', "9", 1);
+    let mut bytes = std::fs::read(kernel).expect("a kernel");
+    // Documentation/arch/x86/boot.rst: the release, and the sectors before the code.
+    let at = 0x200 + usize::from(u16::from_le_bytes([bytes[0x20e], bytes[0x20f]]));
+    assert!(bytes[at..].starts_with(release.as_bytes()), "no release");
+    bytes[at..at + other.len()].copy_from_slice(other.as_bytes());
+    let setup = 512 * (1 + usize::from(bytes[0x1f1]));
+    // UD2, which resets a processor without handlers.
+    bytes[setup..].chunks_exact_mut(2).for_each(|code| code.copy_from_slice(&[0x0f, 0x0b]));
+    let modules =
+        kernel.parent().and_then(Path::parent).expect("a package").join("lib/modules").join(release);
+    for made in ["boot", "lib/modules"] {
+        std::fs::create_dir_all(directory.join(made)).expect("a directory");
+    }
+    std::fs::write(directory.join("boot").join(format!("vmlinuz-{other}")), bytes).expect("written");
+    std::os::unix::fs::symlink(modules, directory.join("lib/modules").join(&other)).expect("a link");
+    other
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_kernel_that_does_not_boot_is_left_out_of_a_comparison_that_needs_two() {
+    let home = Home::new();
+    let Some(kernels) = std::env::var("TOLLGATE_KERNELS").ok().filter(|_| home.no_guest().is_none()) else {
+        return println!("skipped: no kernels, or no guest");
+    };
+    let booting = common::entries(Path::new(&kernels)).into_iter().flat_map(|package| {
+        common::entries(&package.join("boot"))
+            .into_iter()
+            .filter(|file| file.display().to_string().contains("/vmlinuz-"))
+    });
+    let booting: Vec<PathBuf> = booting.filter(|file| file.display().to_string().contains("amd64")).collect();
+    let [one, other, ..] = booting.as_slice() else { return println!("skipped: one kernel") };
+    let place = home.path().join("kernels");
+    let crashing = make_crashing(one, &place.join("crashing"));
+    let add = |kernel: &Path, name: &str| {
+        let package = kernel.parent().and_then(Path::parent).expect("a package");
+        std::os::unix::fs::symlink(package, place.join(name)).expect("a link");
+    };
+    add(one, "one");
+    let words = [
+        "versus",
+        "--in",
+        "vm:exact",
+        "--kernels",
+        "kernels",
+        "-N",
+        "--runs",
+        "1",
+        "--no-trace",
+        "--quiet",
+        "true",
+    ];
+    let why = home.refusal(words);
+    assert!(why.starts_with(&format!("nothing was compared: {crashing}: ")), "{why}");
+    add(other, "other");
+    let output = home.tollgate(words).assert().success().get_output().clone();
+    let said = common::one_line(&output.stderr);
+    let shown = String::from_utf8(output.stdout).expect("text");
+    assert!(said.starts_with(&format!("{crashing}: ")) && !shown.contains(&crashing), "{said}: {shown}");
+    assert_eq!(shown.matches(" compared with ").count(), 1, "{shown}");
 }
 
 #[test]

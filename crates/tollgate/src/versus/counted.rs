@@ -38,6 +38,7 @@ use super::executed::{Executed, Stacks, failed};
 use crate::args::versus::{By, VersusArgs};
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{named, parse, reason};
+use crate::say;
 
 /// Executions after the first, if they are short and no number is requested.
 const STEADY: u32 = 15;
@@ -115,21 +116,25 @@ pub fn execute(
             is_traced: !args.conditions.no_trace,
         }));
     }
+    let mut all = Vec::new();
+    work.count(&boots, &mut |work, boot, booted| {
+        all.push((boot, work.found(boot, booted)?));
+        Ok(())
+    })?;
     let (mut functions, mut stacks) = (Vec::new(), Vec::new());
     let (mut found, mut facts) = (Vec::new(), Vec::new());
-    work.count(&boots, &mut |work, boot, booted| {
-        let counted = work.found(boot, booted)?;
+    for (boot, counted) in all.into_iter().filter(|(boot, _)| !work.is_lost(boot.place)) {
         functions.extend((args.result.by == Some(By::Function)).then_some(counted.functions));
         let of = format!("{} in {}", boot.of, named(boot.place).0);
         stacks.extend(args.result.stacks.is_some().then_some(Stacks { of, folded: counted.stacks }));
         facts.push(counted.facts);
         found.push(counted.found);
-        Ok(())
-    })?;
+    }
+    let places: Vec<&String> = args.environments.iter().filter(|place| !work.is_lost(place)).collect();
     // Those of a place are those of its last boot.
-    let facts = facts.split_off(facts.len().saturating_sub(args.environments.len()));
+    let facts = facts.split_off(facts.len().saturating_sub(places.len()));
     let rounds = found.iter().map(number).min().unwrap_or_default();
-    Ok(Executed { stacks, ..executed(args, began, found, facts, rounds, functions)? })
+    Ok(Executed { stacks, ..executed(&places, began, found, facts, rounds, functions)? })
 }
 
 /// Counts the benches of each build in the only environment.
@@ -169,14 +174,15 @@ pub fn benches(
         Ok(())
     })?;
     let found = builds.found(&numbered, args.length.timeout, &all);
-    let mut executed = executed(args, began, found, vec![of_place], rounds as usize, Vec::new())?;
+    let mut executed =
+        executed(&[&args.environments[0]], began, found, vec![of_place], rounds as usize, Vec::new())?;
     let statistic = Fact::known(STATISTIC, builds.harness().name());
     executed.compared.facts.push((facts::STATISTIC.to_owned(), statistic));
     Ok(executed)
 }
 
 fn executed(
-    args: &VersusArgs,
+    places: &[&String],
     began: SystemTime,
     found: Vec<Found>,
     facts: Vec<Facts>,
@@ -185,9 +191,9 @@ fn executed(
 ) -> Result<Executed, Failure> {
     let id = new_id(began)?;
     let place = |(name, facts): (&String, Facts)| Some((part(&id, named(name).0), facts));
-    let places = args.environments.iter().zip(facts).map(place).collect();
+    let places: Vec<_> = places.iter().copied().zip(facts).map(place).collect();
     let facts = vec![("run.rounds".to_owned(), Fact::known(rounds as i64, "executions that were counted"))];
-    let lost = vec![None; args.environments.len()];
+    let lost = vec![None; places.len()];
     let compared = Compared { found, facts, lost, interrupted: None };
     Ok(Executed { compared, places, functions, stacks: Vec::new() })
 }
@@ -289,6 +295,8 @@ struct Work<'w> {
     cleanup: Cleanup,
     began: Instant,
     done: u32,
+    /// Why places are left out, by their names.
+    lost: BTreeMap<String, String>,
     watch: &'w mut dyn FnMut(&Doing<'_>),
 }
 
@@ -302,12 +310,38 @@ impl<'w> Work<'w> {
         let cleanup = Cleanup::begin().map_err(|error| {
             Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
         })?;
-        let mut work = Self { args, accepts, cleanup, began: Instant::now(), done: 0, watch };
+        let mut work =
+            Self { args, accepts, cleanup, began: Instant::now(), done: 0, lost: BTreeMap::new(), watch };
         // If no guest can be made, that is known before anything is executed.
         for name in &args.environments {
-            work.prepare(name)?;
+            if let Err(failure) = work.prepare(name) {
+                work.leave_out(name, failure)?;
+            }
         }
         Ok(work)
+    }
+
+    fn is_lost(&self, place: &str) -> bool {
+        self.lost.contains_key(place)
+    }
+
+    /// Goes on without a guest and says why. Fails if it was the only one, or one of two, or because of a signal.
+    fn leave_out(&mut self, place: &str, failure: Failure) -> Result<(), Failure> {
+        let all = &self.args.environments;
+        let why = match failure {
+            Failure::Input(why) | Failure::Failed(why) if all.len() > 1 => reason(named(place).0, &why),
+            failure => return Err(failure),
+        };
+        if self.is_lost(place) {
+            return Ok(());
+        }
+        self.lost.insert(place.to_owned(), why.clone());
+        if all.iter().filter(|place| !self.is_lost(place)).count() < 2 {
+            let whys: Vec<&str> = self.lost.values().map(String::as_str).collect();
+            return Err(Failure::input(format!("nothing was compared: {}", whys.join("; "))));
+        }
+        say::say(&why);
+        Ok(())
     }
 
     fn say(&mut self, what: &str) {
@@ -381,22 +415,24 @@ impl<'w> Work<'w> {
 
     /// Boots all in turn and passes on what each counted. As many as there are processors execute their commands at the same time, since
     /// their counts do not depend on what else the machine does.
-    fn count(
+    fn count<'b>(
         &mut self,
-        boots: &[Boot<'_>],
-        keep: &mut dyn FnMut(&Self, &Boot<'_>, Booted) -> Result<(), Failure>,
+        boots: &'b [Boot<'b>],
+        keep: &mut dyn FnMut(&Self, &'b Boot<'b>, Booted) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let at_once = affinity::allowed(0).map_or(1, |processors| processors.len()).clamp(1, MOST_AT_ONCE);
         let (mut next, mut launched) = (boots.iter(), VecDeque::new());
         for boot in boots {
             for boot in next.by_ref().take(at_once - launched.len()) {
                 go_on()?;
-                launched.push_back(self.launch(boot)?);
+                launched.push_back((!self.is_lost(boot.place)).then(|| self.launch(boot)));
             }
             go_on()?;
-            let Some(guest) = launched.pop_front() else { continue };
-            let booted = self.ask(boot, guest)?;
-            keep(self, boot, booted)?;
+            let Some(Some(guest)) = launched.pop_front() else { continue };
+            let booted = guest.and_then(|guest| self.ask(boot, guest));
+            if let Err(failure) = booted.and_then(|booted| keep(self, boot, booted)) {
+                self.leave_out(boot.place, failure)?;
+            }
             self.done += 1;
         }
         Ok(())
