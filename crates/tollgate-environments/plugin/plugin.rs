@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 #[path = "../src/vm/ring.rs"]
 mod ring;
-use ring::{DATA, DESCRIBED, END, HEAD, IS_READ, RETURN, SKIP, TAIL, TAKE, WORDS};
+use ring::{DATA, DESCRIBED, END, HEAD, IS_READ, RETURN, SKIP, SWITCHED, TAIL, TAKE, WORDS};
 
 /// All but the last byte of a mark, `nopl disp32(%rax)`, which does nothing. The last one is the kind.
 const MARK: [u8; 6] = [0x0f, 0x1f, 0x80, b't', b'o', b'l'];
@@ -26,11 +26,15 @@ const PLAIN: u64 = 0;
 const READY: u64 = 1;
 /// `iretq` and `sysretq`, after which the next block may be the program's.
 const RETURNS: [&[u8]; 2] = [&[0x48, 0xcf], &[0x48, 0x0f, 0x07]];
+/// All but the displacements of `mov %rsp,disp32(%rdi)` and `mov disp32(%rsi),%rsp`, by which the kernel switches from the stack of a
+/// task to that of the next one (Linux, arch/x86/entry/entry_64.S, `__switch_to_asm`).
+const SWITCHES: [[u8; 3]; 2] = [[0x48, 0x89, 0xa7], [0x48, 0x8b, 0xa6]];
 
 /// Opaque: a block, an instruction.
 type Tb = c_void;
 type Insn = c_void;
 type Executed = extern "C" fn(c_uint, *mut c_void);
+type Accessed = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 /// A place for a number per processor, since version 2.
 #[repr(C)]
@@ -48,6 +52,13 @@ type FindScore = unsafe extern "C" fn(*mut c_void, c_uint) -> *const u64;
 unsafe extern "C" {
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, callback: extern "C" fn(u64, *mut Tb));
     fn qemu_plugin_register_vcpu_tb_exec_cb(tb: *mut Tb, callback: Executed, flags: c_int, data: *mut c_void);
+    fn qemu_plugin_register_vcpu_mem_cb(
+        insn: *mut Insn,
+        callback: Accessed,
+        flags: c_int,
+        accesses: c_int,
+        data: *mut c_void,
+    );
     fn qemu_plugin_reset(id: u64, callback: extern "C" fn(u64));
     fn qemu_plugin_tb_n_insns(tb: *const Tb) -> usize;
     fn qemu_plugin_tb_get_insn(tb: *const Tb, at: usize) -> *mut Insn;
@@ -150,6 +161,7 @@ unsafe fn push(value: u64) {
 }
 
 extern "C" fn translated(_: u64, tb: *mut Tb) {
+    const READS_AND_WRITES: c_int = 3;
     unsafe {
         let number = qemu_plugin_tb_n_insns(tb);
         let mut kind = PLAIN;
@@ -169,17 +181,26 @@ extern "C" fn translated(_: u64, tb: *mut Tb) {
         let callback = if kind == END { ended } else { executed };
         qemu_plugin_register_vcpu_tb_exec_cb(tb, callback, 0, index);
         for at in 0..number {
-            count(qemu_plugin_tb_get_insn(tb, at));
+            let insn = qemu_plugin_tb_get_insn(tb, at);
+            count(insn);
+            let is_switch = SWITCHES.iter().any(|begin| code(insn).starts_with(begin));
+            if is_switch && qemu_plugin_insn_vaddr(insn) >> 63 != 0 {
+                qemu_plugin_register_vcpu_mem_cb(insn, switched, 0, READS_AND_WRITES, null_mut());
+            }
         }
     }
 }
 
-unsafe fn kind_of(insn: *const Insn) -> u64 {
-    let code = qemu_plugin_insn_haddr(insn);
-    if code.is_null() {
-        return PLAIN;
+/// The bytes of an instruction, or none if they are not in memory.
+unsafe fn code<'i>(insn: *const Insn) -> &'i [u8] {
+    match qemu_plugin_insn_haddr(insn) {
+        code if code.is_null() => &[],
+        code => core::slice::from_raw_parts(code, qemu_plugin_insn_size(insn)),
     }
-    let code = core::slice::from_raw_parts(code, qemu_plugin_insn_size(insn));
+}
+
+unsafe fn kind_of(insn: *const Insn) -> u64 {
+    let code = code(insn);
     match code.split_last() {
         Some((kind @ 1..=3, rest)) if rest == MARK => u64::from(*kind),
         _ if RETURNS.contains(&code) => RETURN,
@@ -228,6 +249,10 @@ unsafe fn count(insn: *mut Insn) {
 
 extern "C" fn executed(_: c_uint, block: *mut c_void) {
     unsafe { push((block as u64) << 32 | PLACE.read_volatile() & 0xffff_ffff) }
+}
+
+extern "C" fn switched(_: c_uint, _: u32, address: u64, _: *mut c_void) {
+    unsafe { push(SWITCHED << 32 | address >> 6 & 0xffff_ffff) }
 }
 
 extern "C" fn ready(_: c_uint, _: *mut c_void) {

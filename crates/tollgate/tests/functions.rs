@@ -137,6 +137,26 @@ fn the_functions_of_several_programs_sum_to_the_counted_instructions() {
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
+fn interrupts_and_the_idle_processor_are_apart_from_a_command_that_sleeps() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let words = ["versus", "--in", "vm:exact", "-N", "--by", "function", "--runs", "1", "--no-trace"];
+    let document = home.json([&words[..], &["--format", "json", "sleep 0.02"]].concat());
+    let functions = document["commands"][0]["functions"].as_array().expect("functions");
+    let has = |file: Option<&str>, name: &str| {
+        functions.iter().any(|one| one["file"].as_str() == file && one["function"] == name)
+    };
+    for (group, name) in [("[other threads]", "do_idle"), ("[interrupts]", "handle_irq_event")] {
+        assert!(has(Some(group), name) && !has(None, name), "{name}: {functions:?}");
+    }
+    // It slept by a call of its own.
+    assert!(has(None, "do_nanosleep") && !has(Some("[interrupts]"), "do_nanosleep"), "{functions:?}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
 fn the_stacks_of_a_command_are_its_calls_and_sum_to_its_instructions() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {

@@ -113,6 +113,11 @@ pub struct Watch {
     pub stacks: Option<Stacks>,
 }
 
+/// The kernel's instructions while it handles an interrupt.
+pub const INTERRUPTS: u64 = 1;
+/// Those of its own threads.
+pub const OTHER_THREADS: u64 = 2;
+
 /// Sums of executed instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sums {
@@ -122,8 +127,8 @@ pub struct Sums {
     pub kernel: u64,
     /// Iterations of repeated instructions (`rep`), without the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address, and by a number for the contents of its page, which is 0 for the kernel: each execution once, and iterations without
-    /// the first of each.
+    /// By address, and by a number: for the contents of a program's page; for the kernel 0, [`INTERRUPTS`] or [`OTHER_THREADS`]. Each
+    /// execution once, and iterations without the first of each.
     pub addresses: HashMap<(u64, u64), [u64; 2]>,
     /// All addresses in order, if requested.
     pub order: Vec<u64>,

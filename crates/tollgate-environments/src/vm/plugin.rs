@@ -27,9 +27,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
 const WHY_NONE: &str = env!("TOLLGATE_WHY_NO_PLUGIN");
 /// How long the reader waits for more words.
 const WAIT: Duration = Duration::from_millis(1);
-/// Vectors of faults that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. QEMU does not count it then. Those
-/// that the translator finds before the instruction, such as #UD, are counted.
-const FAULTS: [usize; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
+const VECTORS: usize = 256;
 
 /// A plugin for one guest.
 pub(super) struct Plugin {
@@ -177,7 +175,7 @@ fn read(
             executed.begin(watch);
         }
         if let (false, Some(qmp)) = (executed.knows_handlers(), qmp) {
-            executed.know_handlers(handlers(qmp)?);
+            executed.know_handlers(&handlers(qmp)?);
         }
         let end = head.min(tail.saturating_add(STEP));
         (tail..end).for_each(|at| executed.add(shared[DATA + (at % ROOM) as usize].load(Relaxed)));
@@ -190,21 +188,20 @@ fn read(
     }
 }
 
-/// Returns the kernel's handlers of [`FAULTS`], by the descriptors of interrupts (Intel SDM, volume 3, 7.14.1).
+/// Returns the kernel's handlers by their vectors, from the descriptors of interrupts (Intel SDM, volume 3, 7.14.1).
 fn handlers(qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
     let registers = qmp.human("info registers")?;
     let table = registers.lines().find_map(|line| line.strip_prefix("IDT=")?.split_whitespace().next());
     let table = table.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     let table = table.ok_or_else(|| unusable!("vm: QEMU's monitor shows no table of interrupts"))?;
-    let shown = qmp.human(&format!("x/{}xg {table:#x}", 2 * (FAULTS[7] + 1)))?;
+    let shown = qmp.human(&format!("x/{}xg {table:#x}", 2 * VECTORS))?;
     let words = shown.split_whitespace().filter_map(|word| word.strip_prefix("0x"));
     let words: Vec<u64> = words.filter_map(|digits| u64::from_str_radix(digits, 16).ok()).collect();
-    let handler = |vector: &usize| {
-        let [low, high] = *words.get(2 * vector..2 * vector + 2)? else { return None };
-        Some(high << 32 | low >> 48 << 16 | low & 0xffff)
-    };
-    let all = FAULTS.iter().map(handler).collect::<Option<_>>();
-    all.ok_or_else(|| {
-        unusable!("vm: QEMU's monitor does not show the handlers of faults: {}", excerpt(&shown))
-    })
+    let (descriptors, _) = words.as_chunks::<2>();
+    let all: Vec<u64> =
+        descriptors.iter().map(|[low, high]| high << 32 | low >> 48 << 16 | low & 0xffff).collect();
+    match all.len() {
+        VECTORS => Ok(all),
+        _ => Err(unusable!("vm: QEMU's monitor does not show the kernel's handlers: {}", excerpt(&shown))),
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A described block has a word `DESCRIBED << 32 | kind << 16 | number of instructions`, its address, the number of its page, and the
 //! sizes of its instructions, eight per word. It gets the next index from 0. An execution is a word `index << 32 | begun`: the
-//! instructions that were begun before it, modulo 2³².
+//! instructions that were begun before it, modulo 2³². A switch of tasks is two words `SWITCHED << 32 | task`, of the one before and the next
+//! one: addresses in them, less the six lowest bits, which are the same for all.
 
 /// Size of the memory.
 pub const WORDS: usize = 1 << 21;
@@ -19,6 +20,7 @@ pub const DATA: usize = 512;
 
 /// In the place of an index.
 pub const DESCRIBED: u64 = 0xffff_ffff;
+pub const SWITCHED: u64 = 0xffff_fffe;
 
 /// Kinds of blocks, others have 0. Marks that this program executes in the guest: a window begins, it ends.
 pub const BEGIN: u64 = 2;

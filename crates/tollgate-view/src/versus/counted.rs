@@ -170,7 +170,7 @@ fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
     let mut counts: BTreeMap<Key<'_>, Vec<[u64; 2]>> = BTreeMap::new();
     for (at, list) in lists.iter().enumerate() {
         for function in list {
-            let key = if function.file.is_some() && !is_divided {
+            let key = if function.is_of_program() && !is_divided {
                 (None, None)
             } else {
                 (function.file.as_deref(), function.name.as_deref())
@@ -217,7 +217,7 @@ fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
 pub(super) struct FunctionRecord {
     /// Its name; absent for the instructions of programs that are not divided, and of a file without symbols.
     function: Option<String>,
-    /// The file of a program's function; absent for the kernel's.
+    /// The file of a program's function; for the kernel's absent, or `[interrupts]` or `[other threads]`.
     file: Option<String>,
     /// Instructions in it.
     instructions: u64,
@@ -343,7 +343,8 @@ mod tests {
         assert_eq!(names(&[of_program("ls", "a"), of_program("ls", "b")]), ["ls: a → ls: b"]);
         assert_eq!(names(&[of_program("ls", "a"), of_program("libc", "b")]), ["libc: b", "ls: a"]);
         let whole = vec![FunctionCount { name: None, ..list(&[("", 700, 0)])[0].clone() }];
-        assert_eq!(names(&[of_program("ls", "a"), whole]), ["user space"]);
+        assert_eq!(names(&[of_program("ls", "a"), whole.clone()]), ["user space"]);
+        assert_eq!(names(&[of_program("[interrupts]", "tick"), whole]), ["user space", "[interrupts]: tick"]);
         assert_eq!(names(&[of_program("ls", "a"), list(&[("b", 600, 0)])]), ["b", "ls: a"]);
         let rows = rows(&[old]);
         assert_eq!((rows[0].name.as_str(), &rows[0].sides), ("memset", &vec![[900, 5]]));

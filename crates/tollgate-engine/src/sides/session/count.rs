@@ -229,16 +229,16 @@ fn names(remote: &mut RemoteExecutor<'_, '_, '_>, sums: &Sums) -> Result<BTreeMa
 
 /// The instructions of the kernel's functions, and of the program as one.
 fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
-    let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
-    counts.insert(None, [sums.user, sums.repeated[0]]);
-    for ((address, _), times) in sums.addresses.iter().filter(|((address, _), _)| is_kernel(*address)) {
+    let mut counts: BTreeMap<(u64, Option<&str>), [u64; 2]> = BTreeMap::new();
+    counts.insert((0, None), [sums.user, sums.repeated[0]]);
+    for ((address, group), times) in sums.addresses.iter().filter(|((address, _), _)| is_kernel(*address)) {
         let name = names.get(address).map_or("(no function)", String::as_str);
-        let count = counts.entry(Some(name)).or_default();
+        let count = counts.entry((*group, Some(name))).or_default();
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
-    let of = |(name, [instructions, repeated]): (Option<&str>, [u64; 2])| FunctionCount {
+    let of = |((group, name), [instructions, repeated]): ((u64, Option<&str>), [u64; 2])| FunctionCount {
         name: name.map(str::to_owned),
-        file: None,
+        file: FunctionCount::GROUPS.iter().find(|(of, _)| *of == group).map(|(_, name)| (*name).to_owned()),
         instructions,
         repeated,
     };

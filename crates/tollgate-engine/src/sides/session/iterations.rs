@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::{INTERRUPTS, OTHER_THREADS};
+
 /// The loop's head has this alignment (`timed_loop!`), and lies this close after its first instruction.
 const ALIGNMENT: u64 = 64;
 const NEAR: u64 = 4096;
@@ -106,12 +108,23 @@ pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
 pub struct FunctionCount {
     /// Its name; `None` for undivided instructions of programs, or those of a file without symbols.
     pub name: Option<String>,
-    /// The file of a program's function, such as `libc.so.6`; `None` for the kernel's, and for all programs as one.
+    /// The file of a program's function, such as `libc.so.6`, or a group of the kernel's; `None` for the kernel's functions that the
+    /// command uses, and for all programs as one.
     pub file: Option<String>,
     /// In all chosen iterations.
     pub instructions: u64,
     /// Further iterations of repeated instructions (`rep`), if known separately; they are not included above.
     pub repeated: u64,
+}
+
+impl FunctionCount {
+    /// Groups of the kernel's functions apart from the command's, and how they are called.
+    pub const GROUPS: [(u64, &str); 2] = [(INTERRUPTS, "[interrupts]"), (OTHER_THREADS, "[other threads]")];
+
+    /// Whether it is a program's.
+    pub fn is_of_program(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| Self::GROUPS.iter().all(|(_, name)| name != file))
+    }
 }
 
 /// Whether an address is the kernel's: the upper half (Documentation/arch/x86/x86_64/mm.rst).
