@@ -1,5 +1,7 @@
 //! The architectures.
 
+use std::fmt::{self, Display, Formatter};
+
 pub use crate::chosen::HERE;
 
 /// An architecture that this program can be compiled for.
@@ -12,6 +14,21 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// All, and their names in the same order.
+    pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
+    /// As in `vm:arch=`.
+    pub const WORDS: [&'static str; 2] = ["x86-64", "arm64"];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+
+    /// Whether this program is of it.
+    pub fn is_here(self) -> bool {
+        self == HERE
+    }
+
     /// Returns the one that uname(2) calls so; `None` for any other machine.
     pub fn named(machine: &str) -> Option<Self> {
         match machine {
@@ -19,6 +36,17 @@ impl Architecture {
             "aarch64" => Some(Self::Arm64),
             _ => None,
         }
+    }
+
+    /// Returns its own of two names that `/` divides, x86-64's and arm64's; else the only one.
+    pub fn spelling(self, names: &str) -> &str {
+        names.split_once('/').map_or(names, |(x86, arm64)| if self == Self::Arm64 { arm64 } else { x86 })
+    }
+}
+
+impl Display for Architecture {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -36,6 +64,9 @@ mod tests {
     #[test]
     fn this_program_is_of_one_and_other_names_are_of_none() {
         assert_eq!(Architecture::named(std::env::consts::ARCH), Some(HERE));
+        assert_eq!(Architecture::ALL.map(Architecture::name), Architecture::WORDS);
         assert_eq!([Architecture::named("riscv64"), Architecture::named("")], [None, None]);
+        let spelled = |names| [Architecture::X86_64, Architecture::Arm64].map(|on| on.spelling(names));
+        assert_eq!([spelled("xchg/swpal"), spelled("int")], [["xchg", "swpal"], ["int", "int"]]);
     }
 }

@@ -23,12 +23,22 @@ pub fn page_size() -> usize {
 /// Bytes of a huge page: one entry of the tables' next level, which stands for a page of entries of eight bytes each (Intel SDM
 /// volume 3, 4.5.4; Arm ARM, D8.2).
 pub fn huge_page() -> usize {
-    page_size() / 8 * page_size()
+    huge_page_of(page_size())
+}
+
+const fn huge_page_of(page: usize) -> usize {
+    page / 8 * page
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_size_of_pages_has_its_huge_page() {
+        let mib = [4, 16, 64].map(|kib| huge_page_of(kib << 10) >> 20);
+        assert_eq!(mib, [2, 32, 512]);
+    }
 
     #[test]
     fn a_huge_page_is_what_the_kernel_says() {

@@ -49,6 +49,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use tollgate_engine::Architecture;
 use tollgate_engine::aspect::Phase;
 use tollgate_engine::session::{InstructionLog, Mark, Outside};
 use tollgate_engine::versus::Order;
@@ -64,7 +65,6 @@ use crate::ready::{Begin, Ready};
 use crate::started::{self, Start, Started};
 use crate::wanted::Wanted;
 
-use board::Arch;
 use console::Console;
 use devices::Devices;
 pub use init::serve_if_init;
@@ -125,7 +125,7 @@ impl Guest {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
         let on = spec.on.as_ref();
-        if on.is_some() && !spec.arch.is_own() {
+        if on.is_some() && !spec.arch.is_here() {
             return Err(unusable!(
                 "vm: on=: it needs programs such as mkfs, and the host has none for {}; omit it",
                 spec.arch
@@ -260,7 +260,7 @@ impl Ready for Guest {
                 ("run.vm.machine".to_owned(), Fact::known(machine.as_str(), "QEMU's arguments")),
             ];
             all.extend(devices.clone());
-            all.extend(arch.facts().into_iter().filter(|_| accel == Accel::Tcg));
+            all.extend(board::facts(arch).into_iter().filter(|_| accel == Accel::Tcg));
             if let (Accel::Kvm, Some(running)) = (accel, &*running.borrow()) {
                 all.extend(facts::of_kvm(running.monitor, &running.places));
             }
@@ -295,10 +295,11 @@ impl Ready for Guest {
         if !self.is_counting() {
             return Err(unusable!("vm: its instructions are not counted; vm:exact counts them"));
         }
-        if !self.machine.arch.is_own() {
+        if !self.machine.arch.is_here() {
             return Err(unusable!(
-                "vm: a command is a file of this machine, and a guest for {} cannot execute it; omit arch=",
-                self.machine.arch
+                "vm: a command is a file of this machine, and a guest for {arch} cannot execute it; omit arch=, or \
+                 count benchmarks: tollgate run entry --in vm:exact,arch={arch}",
+                arch = self.machine.arch
             ));
         }
         if self.machine.cpus != 1 {
@@ -328,7 +329,7 @@ impl Ready for Guest {
     fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let Kernel { file, release, .. } = &self.kernel;
         let built = match self.machine.arch {
-            Arch::X86 => module::build(file, release, making.own()?, &making.cleanup, stop),
+            Architecture::X86_64 => module::build(file, release, making.own()?, &making.cleanup, stop),
             arch => Err(unusable!("the module is code of x86-64, but the guest's processor is {arch}")),
         };
         let (path, bytes) = match built {
@@ -347,7 +348,7 @@ impl Ready for Guest {
 
 /// Returns QEMU's version and the kernel of a guest that names none. An error says what is missing, with its package.
 pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
-    let arch = Arch::default();
+    let arch = Architecture::default();
     let version = Qemu::find(arch)?.version(stop)?;
     let kernel = Kernel::find(None, arch)?;
     Ok(format!("{version}; {kernel}"))

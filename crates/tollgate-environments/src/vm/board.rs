@@ -1,53 +1,30 @@
 //! Differences between guests of the two architectures: QEMU's program and machine, and the kernel's console.
 
+use tollgate_engine::Architecture;
 use tollgate_model::Fact;
 
-use crate::pairs::words;
-
-words! {
-    /// The architecture of its processor.
-    Arch:
-    X86 = "x86-64",
-    Arm64 = "arm64"
+/// Names the architecture with this machine in ELF.
+pub(crate) fn named(elf: u16) -> String {
+    let known = Architecture::ALL.into_iter().find(|&arch| board(arch).elf == elf);
+    known.map_or_else(|| format!("machine {elf} of elf(5)"), |arch| arch.to_string())
 }
 
-/// This program's.
-impl Default for Arch {
-    fn default() -> Self {
-        let own = std::env::consts::ARCH;
-        Self::ALL.into_iter().find(|arch| arch.board().llvm == own).unwrap_or(Self::X86)
-    }
+/// Facts of a translated guest that its kernel does not show: without CPUID, no hypervisor.
+pub(crate) fn facts(arch: Architecture) -> Vec<(String, Fact)> {
+    const SOURCE: &str = "QEMU's arguments";
+    let layers = vec!["QEMU TCG".to_owned(), "QEMU".to_owned()];
+    let all = [
+        ("hypervisor.present", Fact::known(true, SOURCE)),
+        ("hypervisor.layers", Fact::known(layers, SOURCE)),
+    ];
+    let is_unknown = arch == Architecture::Arm64;
+    all.map(|(name, fact)| (name.to_owned(), fact)).into_iter().filter(|_| is_unknown).collect()
 }
 
-impl Arch {
-    /// Returns whether this machine executes its programs.
-    pub fn is_own(self) -> bool {
-        self == Self::default()
-    }
-
-    /// Names the architecture with this machine in ELF.
-    pub fn named(elf: u16) -> String {
-        let known = Self::ALL.into_iter().find(|arch| arch.board().elf == elf);
-        known.map_or_else(|| format!("machine {elf} of elf(5)"), |arch| arch.to_string())
-    }
-
-    /// Facts of a translated guest that its kernel does not show: without CPUID, no hypervisor.
-    pub fn facts(self) -> Vec<(String, Fact)> {
-        const SOURCE: &str = "QEMU's arguments";
-        let layers = vec!["QEMU TCG".to_owned(), "QEMU".to_owned()];
-        let all = [
-            ("hypervisor.present", Fact::known(true, SOURCE)),
-            ("hypervisor.layers", Fact::known(layers, SOURCE)),
-        ];
-        let is_unknown = self == Self::Arm64;
-        all.map(|(name, fact)| (name.to_owned(), fact)).into_iter().filter(|_| is_unknown).collect()
-    }
-
-    pub fn board(self) -> &'static Board {
-        match self {
-            Self::X86 => &PC,
-            Self::Arm64 => &VIRT,
-        }
+pub(crate) fn board(arch: Architecture) -> &'static Board {
+    match arch {
+        Architecture::X86_64 => &PC,
+        Architecture::Arm64 => &VIRT,
     }
 }
 

@@ -30,7 +30,7 @@ impl Devices {
             return Ok(Self { disk: None, share: Err(why) });
         }
         let disk = Disk::prepare(spec, kernel, modules, paths.work())?;
-        let share = match spec.arch.is_own() {
+        let share = match spec.arch.is_here() {
             true => Share::prepare(modules),
             false => Err(format!("the host's programs are not for {}", spec.arch)),
         };

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use tollgate_engine::Architecture;
 use tollgate_model::text::excerpt;
 use tollgate_os::paths::{PathError, open_regular, read_regular};
 
-use super::board::Arch;
+use super::board::{self, board};
 use super::programs;
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -36,7 +37,7 @@ pub(super) struct Kernel {
 impl Kernel {
     /// Finds the given kernel, or the machine's own, or the newest one in the directory for kernels. Fails if it cannot be
     /// read, is not a kernel for the architecture, or if there is none.
-    pub fn find(given: Option<&Path>, arch: Arch) -> Result<Self, EnvironmentError> {
+    pub fn find(given: Option<&Path>, arch: Architecture) -> Result<Self, EnvironmentError> {
         if let Some(file) = given {
             return Self::read(file, arch).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
         }
@@ -47,7 +48,7 @@ impl Kernel {
         };
         let directory = directory();
         let found = directory.as_deref().and_then(|directory| newest(directory, arch));
-        let debian = arch.board().debian;
+        let debian = board(arch).debian;
         found.ok_or_else(|| {
             let place = directory.map_or_else(
                 || format!("a directory that {KERNELS} names"),
@@ -60,7 +61,7 @@ impl Kernel {
         })
     }
 
-    fn read(file: &Path, arch: Arch) -> Result<Self, String> {
+    fn read(file: &Path, arch: Architecture) -> Result<Self, String> {
         let file = std::path::absolute(file).map_err(plainly)?;
         let release = release(&file, arch)?;
         let parent = file.parent().unwrap_or(Path::new("/"));
@@ -131,7 +132,7 @@ impl<T> Kernels<T> {
 impl Kernels<PathBuf> {
     /// Finds the kernels for an architecture in a directory, in its `boot/`, or one level below. An error is a sentence: the directory
     /// cannot be read.
-    pub(crate) fn below(directory: &Path, arch: Arch) -> Result<Self, String> {
+    pub(crate) fn below(directory: &Path, arch: Architecture) -> Result<Self, String> {
         fs::read_dir(directory).map_err(plainly)?;
         let (mut found, mut left_out) = (Vec::new(), Vec::new());
         for file in files(directory) {
@@ -150,7 +151,7 @@ impl Kernels<PathBuf> {
     }
 }
 
-fn newest(directory: &Path, arch: Arch) -> Option<Kernel> {
+fn newest(directory: &Path, arch: Architecture) -> Option<Kernel> {
     files(directory).filter_map(|file| Kernel::read(&file, arch).ok()).max_by(Kernel::by_age)
 }
 
@@ -173,10 +174,10 @@ fn version(release: &str) -> (Vec<u64>, bool) {
     (numbers.take(6).collect(), release.contains("cloud"))
 }
 
-fn release(file: &Path, arch: Arch) -> Result<String, String> {
+fn release(file: &Path, arch: Architecture) -> Result<String, String> {
     let right = match arch {
-        Arch::X86 => "a bzImage or a vmlinux",
-        Arch::Arm64 => "an uncompressed Image",
+        Architecture::X86_64 => "a bzImage or a vmlinux",
+        Architecture::Arm64 => "an uncompressed Image",
     };
     let opened = open_regular(file).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => format!("it is not a file; {right} would be right"),
@@ -189,10 +190,10 @@ fn release(file: &Path, arch: Arch) -> Result<String, String> {
     opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
     let form = Form::of(&bytes);
     let release = match (form, arch) {
-        (Some(Form::BzImage), Arch::X86) => of_bzimage(&bytes),
-        (Some(Form::Elf(machine)), Arch::X86) if machine == arch.board().elf => of_banner(&bytes),
-        (Some(Form::Image), Arch::Arm64) => of_banner(&bytes),
-        (Some(Form::Elf(machine)), Arch::Arm64) if machine == arch.board().elf => {
+        (Some(Form::BzImage), Architecture::X86_64) => of_bzimage(&bytes),
+        (Some(Form::Elf(machine)), Architecture::X86_64) if machine == board(arch).elf => of_banner(&bytes),
+        (Some(Form::Image), Architecture::Arm64) => of_banner(&bytes),
+        (Some(Form::Elf(machine)), Architecture::Arm64) if machine == board(arch).elf => {
             return Err(format!("QEMU does not boot a vmlinux of arm64; {right} would be right"));
         }
         (Some(Form::Compressed(why)), _) => return Err(format!("{why}; {right} would be right")),
@@ -242,10 +243,10 @@ impl Form {
 
     fn architecture(self) -> String {
         match self {
-            Self::Elf(machine) => Arch::named(machine),
+            Self::Elf(machine) => board::named(machine),
             Self::BzImage32 => "x86 with 32 bits".to_owned(),
-            Self::Image => Arch::Arm64.to_string(),
-            Self::BzImage | Self::Compressed(_) => Arch::X86.to_string(),
+            Self::Image => Architecture::Arm64.to_string(),
+            Self::BzImage | Self::Compressed(_) => Architecture::X86_64.to_string(),
         }
     }
 }
@@ -322,16 +323,16 @@ mod tests {
             release(&place, arch)
         };
         let arm64 = image("6.1.0-57-cloud-arm64");
-        assert_eq!(said(&arm64, Arch::Arm64).as_deref(), Ok("6.1.0-57-cloud-arm64"));
+        assert_eq!(said(&arm64, Architecture::Arm64).as_deref(), Ok("6.1.0-57-cloud-arm64"));
         let why = "it is a kernel for arm64, but the guest's processor is x86-64";
-        assert_eq!(said(&arm64, Arch::X86), Err(why.to_owned()));
+        assert_eq!(said(&arm64, Architecture::X86_64), Err(why.to_owned()));
         let why = "it is a kernel for x86-64, but the guest's processor is arm64";
-        assert_eq!(said(&bzimage("6.1.0"), Arch::Arm64), Err(why.to_owned()));
+        assert_eq!(said(&bzimage("6.1.0"), Architecture::Arm64), Err(why.to_owned()));
         let mut vmlinux = b"\x7fELF\x02\x01".to_vec();
         vmlinux.resize(18, 0);
         vmlinux.extend(183_u16.to_le_bytes());
         assert_eq!(
-            said(&vmlinux, Arch::X86).unwrap_err(),
+            said(&vmlinux, Architecture::X86_64).unwrap_err(),
             "it is a kernel for arm64, but the guest's processor is x86-64"
         );
         for (bytes, why) in [
@@ -342,7 +343,7 @@ mod tests {
             (&arm64[..0x3f], "it is not a kernel for arm64"),
             (&arm64[..0x50], "it is not a kernel for arm64"),
         ] {
-            let said = said(bytes, Arch::Arm64).unwrap_err();
+            let said = said(bytes, Architecture::Arm64).unwrap_err();
             assert!(
                 said.starts_with(why) && said.ends_with("an uncompressed Image would be right"),
                 "{said}"
@@ -363,9 +364,9 @@ mod tests {
             fs::create_dir_all(&boot).unwrap();
             fs::write(boot.join(format!("vmlinuz-{release}")), bzimage(release)).unwrap();
         }
-        let found = newest(directory.path(), Arch::X86).unwrap();
+        let found = newest(directory.path(), Architecture::X86_64).unwrap();
         assert_eq!(found.release, "6.1.0-10-cloud-amd64");
-        assert!(newest(&directory.path().join("none"), Arch::X86).is_none());
+        assert!(newest(&directory.path().join("none"), Architecture::X86_64).is_none());
     }
 
     #[test]
@@ -385,7 +386,7 @@ mod tests {
         let mut small = bzimage("6.1.0-9-686");
         small[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
         unpack("e", small, "6.1.0-9-686");
-        let Kernels { found, left_out } = Kernels::below(directory.path(), Arch::X86).unwrap();
+        let Kernels { found, left_out } = Kernels::below(directory.path(), Architecture::X86_64).unwrap();
         let releases: Vec<&str> = found.iter().map(|(release, _)| release.as_str()).collect();
         assert_eq!(releases, ["6.1.0-9-cloud-amd64", "6.1.0-10-cloud-amd64"]);
         assert_eq!(found[0].1, directory.path().join("b/boot/vmlinuz-6.1.0-9-cloud-amd64"));
@@ -397,7 +398,7 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }
-        assert!(Kernels::below(&directory.path().join("none"), Arch::X86).is_err());
+        assert!(Kernels::below(&directory.path().join("none"), Architecture::X86_64).is_err());
     }
 
     #[test]
@@ -410,19 +411,21 @@ mod tests {
         };
         fs::write(place("vmlinuz"), bzimage("9.9")).unwrap();
         fifo("config-9.9");
-        assert_eq!(Kernel::read(&place("vmlinuz"), Arch::X86).unwrap().facts(), []);
+        assert_eq!(Kernel::read(&place("vmlinuz"), Architecture::X86_64).unwrap().facts(), []);
         fs::remove_file(place("config-9.9")).unwrap();
         fs::write(place("config-9.9"), "CONFIG_X86=y\n").unwrap();
-        assert_eq!(Kernel::read(&place("vmlinuz"), Arch::X86).unwrap().facts().len(), 1);
+        assert_eq!(Kernel::read(&place("vmlinuz"), Architecture::X86_64).unwrap().facts().len(), 1);
         fifo("vmlinuz-fifo");
-        assert!(Kernel::read(&place("vmlinuz-fifo"), Arch::X86).unwrap_err().contains("is a FIFO"));
+        assert!(
+            Kernel::read(&place("vmlinuz-fifo"), Architecture::X86_64).unwrap_err().contains("is a FIFO")
+        );
     }
 
     #[test]
     fn what_is_no_kernel_is_named() {
-        let why = Kernel::find(Some(Path::new("/etc/passwd")), Arch::X86).unwrap_err().to_string();
+        let why = Kernel::find(Some(Path::new("/etc/passwd")), Architecture::X86_64).unwrap_err().to_string();
         assert!(why.starts_with("vm: kernel=/etc/passwd: it is not a kernel"), "{why}");
-        let why = Kernel::find(Some(Path::new("/nowhere")), Arch::X86).unwrap_err().to_string();
+        let why = Kernel::find(Some(Path::new("/nowhere")), Architecture::X86_64).unwrap_err().to_string();
         assert_eq!(why, "vm: kernel=/nowhere: No such file or directory");
     }
 

@@ -17,7 +17,7 @@ pub(super) struct Chosen {
 
 /// Chooses what executes the code of a guest of this name. Fails if it asks for KVM and KVM cannot be used.
 pub(super) fn choose(spec: &Vm) -> Result<Chosen, EnvironmentError> {
-    choose_unless(spec, || match spec.arch.is_own() {
+    choose_unless(spec, || match spec.arch.is_here() {
         true => refusal(),
         false => Some("KVM executes only programs of this machine's architecture"),
     })

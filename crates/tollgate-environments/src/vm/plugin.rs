@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tollgate_engine::Architecture;
 use tollgate_engine::session::{InstructionLog, Sums, Watch};
 use tollgate_model::text::excerpt;
 use tollgate_os::memfd;
 use tollgate_os::shared::Shared;
 
-use super::board::Arch;
 use super::executed::Executed;
 use super::qemu::{Machine, Qemu};
 use super::qmp::Qmp;
@@ -49,7 +49,7 @@ impl Plugin {
     pub fn new(qemu: &Qemu, machine: &Machine, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let object = if !machine.is_counting() {
             Err("its instructions are not counted".to_owned())
-        } else if machine.arch != Arch::X86 {
+        } else if machine.arch != Architecture::X86_64 {
             Err("tollgate's plugin for QEMU knows the exceptions of x86-64 alone".to_owned())
         } else if !WHY_NONE.is_empty() {
             Err(format!("tollgate was built without its plugin for QEMU: {WHY_NONE}"))

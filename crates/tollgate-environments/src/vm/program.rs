@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::Architecture;
 use tollgate_os::paths::open_regular;
 
-use super::board::Arch;
+use super::board::{self, board};
 use super::settings::Vm;
 use super::{kernel, programs};
 use crate::agent::Agent;
@@ -18,12 +19,12 @@ pub(super) fn open(spec: &Vm) -> Result<File, EnvironmentError> {
         return read(file, spec.arch).map_err(|why| unusable!("vm: program={}: {why}", file.display()));
     }
     let own = Agent::with(&[])?;
-    if spec.arch.is_own() {
+    if spec.arch.is_here() {
         return Ok(own.open()?.0);
     }
     let places = places(own.program(), kernel::directory().as_deref(), spec.arch);
     let found = places.iter().find(|file| file.is_file()).ok_or_else(|| {
-        let (arch, llvm) = (spec.arch, spec.arch.board().llvm);
+        let (arch, llvm) = (spec.arch, board(spec.arch).llvm);
         let [first, .., last] = places.each_ref().map(|file| file.display());
         unusable!(
             "vm: an {arch} guest needs tollgate for {arch}, and there is neither {first} nor {last}; `cargo build --release --target \
@@ -34,8 +35,8 @@ pub(super) fn open(spec: &Vm) -> Result<File, EnvironmentError> {
 }
 
 /// Files where it is looked for: beside this program, where cargo puts it, and beside kernels.
-fn places(own: &Path, kernels: Option<&Path>, arch: Arch) -> [PathBuf; 3] {
-    let llvm = arch.board().llvm;
+fn places(own: &Path, kernels: Option<&Path>, arch: Architecture) -> [PathBuf; 3] {
+    let llvm = board(arch).llvm;
     let (named, beside) = (format!("tollgate-{llvm}"), own.parent().unwrap_or(own));
     let profile = beside.file_name().unwrap_or_default();
     let target = beside.ancestors().nth(2).unwrap_or(beside).join(format!("{llvm}-unknown-linux-gnu"));
@@ -43,15 +44,15 @@ fn places(own: &Path, kernels: Option<&Path>, arch: Arch) -> [PathBuf; 3] {
 }
 
 /// Opens a program that a guest can execute: it has no loader.
-fn read(file: &Path, arch: Arch) -> Result<File, String> {
+fn read(file: &Path, arch: Architecture) -> Result<File, String> {
     let mut opened = open_regular(file).map_err(plainly)?;
     let mut head = Vec::new();
     (&opened).take(programs::MOST_HEADERS).read_to_end(&mut head).map_err(plainly)?;
     opened.rewind().map_err(plainly)?;
     match programs::machine(&head) {
         None => Err("it is not a program; tollgate itself would be right".to_owned()),
-        Some(machine) if machine != arch.board().elf => {
-            let of = Arch::named(machine);
+        Some(machine) if machine != board(arch).elf => {
+            let of = board::named(machine);
             Err(format!("it is a program for {of}, but the guest's processor is {arch}"))
         }
         _ => match programs::loader(&head) {
@@ -91,30 +92,33 @@ mod tests {
                 text.len()
             })
         };
-        assert_eq!((said(&elf(183), Arch::Arm64), said(&elf(62), Arch::X86)), (Ok(64), Ok(64)));
+        assert_eq!(
+            (said(&elf(183), Architecture::Arm64), said(&elf(62), Architecture::X86_64)),
+            (Ok(64), Ok(64))
+        );
         let why = "it is a program for x86-64, but the guest's processor is arm64";
-        assert_eq!(said(&elf(62), Arch::Arm64), Err(why.to_owned()));
-        assert!(said(&elf(243), Arch::Arm64).unwrap_err().contains("machine 243 of elf(5)"));
+        assert_eq!(said(&elf(62), Architecture::Arm64), Err(why.to_owned()));
+        assert!(said(&elf(243), Architecture::Arm64).unwrap_err().contains("machine 243 of elf(5)"));
         for wrong in [&elf(183)[..19], b"#!/bin/sh\n", b""] {
-            assert!(said(wrong, Arch::Arm64).unwrap_err().starts_with("it is not a program"));
+            assert!(said(wrong, Architecture::Arm64).unwrap_err().starts_with("it is not a program"));
         }
         // The machine's shell has a loader, if it is not static.
         let shell = fs::read("/bin/sh").unwrap();
         if programs::loader(&shell).is_some() {
-            assert!(said(&shell, Arch::default()).unwrap_err().contains("crt-static"));
+            assert!(said(&shell, Architecture::default()).unwrap_err().contains("crt-static"));
         }
     }
 
     #[test]
     fn where_there_is_none_an_error_says_how_to_get_one() {
         let [beside, of_cargo, kept] =
-            places("/target/x86/debug/tollgate".as_ref(), Some("/kernels".as_ref()), Arch::Arm64);
+            places("/target/x86/debug/tollgate".as_ref(), Some("/kernels".as_ref()), Architecture::Arm64);
         assert_eq!(beside, Path::new("/target/x86/debug/tollgate-aarch64"));
         assert_eq!(of_cargo, Path::new("/target/aarch64-unknown-linux-gnu/debug/tollgate"));
         assert_eq!(kept, Path::new("/kernels/tollgate-aarch64"));
         let spec = Vm::read(Some("program=/nowhere,arch=arm64")).unwrap();
         assert_eq!(open(&spec).unwrap_err().to_string(), "vm: program=/nowhere: No such file or directory");
-        let other = Arch::ALL.into_iter().find(|arch| !arch.is_own()).unwrap();
+        let other = Architecture::ALL.into_iter().find(|arch| !arch.is_here()).unwrap();
         match open(&Vm { arch: other, ..Vm::default() }) {
             Ok(_) => println!("skipped: there is one"),
             Err(why) => assert!(why.to_string().contains("program=FILE"), "{why}"),

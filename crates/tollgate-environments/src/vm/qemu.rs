@@ -6,9 +6,10 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
+use tollgate_engine::Architecture;
 use tollgate_engine::clock::Clock;
 
-use super::board::Arch;
+use super::board::board;
 use super::kernel::Kernel;
 use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};
@@ -47,7 +48,7 @@ pub(super) enum Messages<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
-    pub arch: Arch,
+    pub arch: Architecture,
     accel: Accel,
     /// Whether its start is timed by the host's clock.
     is_timed: bool,
@@ -62,8 +63,8 @@ pub(super) struct Machine {
 }
 
 impl Qemu {
-    pub fn find(arch: Arch) -> Result<Self, EnvironmentError> {
-        let [name, package] = arch.board().qemu;
+    pub fn find(arch: Architecture) -> Result<Self, EnvironmentError> {
+        let [name, package] = board(arch).qemu;
         let program = commands::find(name)
             .ok_or_else(|| unusable!("vm: {name} is not installed (Debian package {package})"))?;
         Ok(Self { program })
@@ -100,14 +101,15 @@ impl Qemu {
 }
 
 impl Messages<'_> {
-    fn arguments(self, arch: Arch) -> Vec<String> {
+    fn arguments(self, arch: Architecture) -> Vec<String> {
         let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
         let (console, firmware) = match self {
             Self::Kept(kept) => (format!("file,id=console,path={}", inherited(kept)), None),
             Self::Followed { kept, console, firmware } => (
                 format!("file,id=console,path={},logfile={}", inherited(console), inherited(kept)),
                 // Without firmware, QEMU itself starts a kernel of arm64.
-                (arch == Arch::X86).then(|| format!("file,id=firmware,path={}", inherited(firmware))),
+                (arch == Architecture::X86_64)
+                    .then(|| format!("file,id=firmware,path={}", inherited(firmware))),
             ),
         };
         let mut arguments = vec!["-chardev".to_owned(), console];
@@ -130,7 +132,7 @@ impl Channel {
             return Ok(Self::Port);
         }
         // The others have one serial line, which has the kernel's messages.
-        let is_pc = (spec.vmm, spec.arch) == (Vmm::Qemu, Arch::X86);
+        let is_pc = (spec.vmm, spec.arch) == (Vmm::Qemu, Architecture::X86_64);
         is_pc.then_some(Self::Line).ok_or_else(|| {
             unusable!(
                 "vm: {machine} needs the kernel's modules virtio_console and {bus}, but it lacks at least one of them"
@@ -194,7 +196,7 @@ impl Machine {
         // Without counted instructions, the translator passes the host's counter through (QEMU's `cpu_get_ticks`). On a busy
         // host, the kernel fails to calibrate it against the PIT, and the machine type microvm has no other timer to calibrate
         // with.
-        let has_tsc = self.is_translated() && self.arch == Arch::X86 && self.arch.is_own();
+        let has_tsc = self.is_translated() && self.arch == Architecture::X86_64 && self.arch.is_here();
         let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| has_tsc);
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
@@ -221,7 +223,7 @@ impl Machine {
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-        let board = self.arch.board();
+        let board = board(self.arch);
         add(&["-cpu", if self.accel == Accel::Kvm { "host" } else { board.cpu }]);
         if self.is_counting() {
             // The clock advances one nanosecond per instruction, and does not wait for the host's while the guest is idle.
@@ -253,7 +255,7 @@ impl Machine {
     }
 
     fn command_line(&self) -> String {
-        let board = self.arch.board();
+        let board = board(self.arch);
         let own = format!("console={} panic=-1 reboot=t rdinit=/init quiet loglevel=4", board.console);
         let translated = if self.is_translated() { board.translated } else { "" };
         let counting = match &self.append {
@@ -279,7 +281,7 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = if self.accel == Accel::Kvm { "KVM" } else { "QEMU's translator" };
         let cpus = if self.cpus == 1 { "processor" } else { "processors" };
-        let arch = if self.arch == Arch::X86 { "" } else { " for arm64" };
+        let arch = if self.arch == Architecture::X86_64 { "" } else { " for arm64" };
         write!(f, "{}{arch}, {} {cpus}, {} MiB, {by}", self.vmm.name(), self.cpus, self.memory >> 20)
     }
 }
@@ -348,7 +350,7 @@ mod tests {
         let file = File::open("/dev/null").unwrap();
         let messages = Messages::Followed { kept: &file, console: &file, firmware: &file };
         let has_firmware = |arch| messages.arguments(arch).concat().contains("isa-debugcon");
-        assert_eq!([Arch::X86, Arch::Arm64].map(has_firmware), [true, false]);
+        assert_eq!([Architecture::X86_64, Architecture::Arm64].map(has_firmware), [true, false]);
         assert_eq!(counting.to_string(), "qemu for arm64, 1 processor, 512 MiB, QEMU's translator");
     }
 

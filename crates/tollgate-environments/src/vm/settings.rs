@@ -1,16 +1,16 @@
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::Architecture;
 use tollgate_model::text::excerpt;
 
-use super::board::Arch;
-use crate::pairs::{Changes, Key, words};
+use crate::pairs::{Changes, Key, one_of, words};
 use crate::ram::OnRam;
 
 pub(crate) const KEYS: &[Key] = &[
     // A guest consists of only its kernel and its command line.
     Key::own("kernel", "FILE").changes(Changes::AnyFact),
     Key::own("append", "TEXT").plain().changes(Changes::AnyFact),
-    Key::one_of("arch", Arch::WORDS),
+    Key::one_of("arch", &Architecture::WORDS),
     Key::own("program", "FILE"),
     Key::own("cpus", "N").plain().changes(Changes::Facts(&["cpu."])),
     Key::own("memory", "SIZE").plain().changes(Changes::Facts(&["memory."])),
@@ -33,7 +33,7 @@ pub(crate) struct Vm {
     /// A bzImage, vmlinux or Image; `None` for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
     pub append: Option<String>,
-    pub arch: Arch,
+    pub arch: Architecture,
     /// This program for the guest's architecture, if it is not found.
     pub program: Option<PathBuf>,
     pub cpus: Option<u32>,
@@ -88,7 +88,7 @@ impl Vm {
     pub fn checked(self) -> Result<Self, String> {
         if self.exact && self.accel == Some(Accel::Kvm) {
             Err("exact counts instructions, which accel=kvm cannot do; omit one of them".to_owned())
-        } else if self.arch == Arch::Arm64 && self.vmm == Vmm::Microvm {
+        } else if self.arch == Architecture::Arm64 && self.vmm == Vmm::Microvm {
             Err("QEMU's machine type microvm is x86-64's; omit vmm=microvm or arch=arm64".to_owned())
         } else {
             Ok(self)
@@ -101,7 +101,12 @@ impl Vm {
             "kernel" if value.is_empty() => return Err("kernel is a file with a Linux kernel".to_owned()),
             "program" if value.is_empty() => return Err("program is a file with tollgate".to_owned()),
             "program" => self.program = Some(Path::new(value).to_owned()),
-            "arch" => self.arch = Arch::parse(key, value)?,
+            "arch" => {
+                self.arch = {
+                    let known = Architecture::ALL.into_iter().find(|known| known.name() == value);
+                    known.ok_or_else(|| one_of(key, value, &Architecture::WORDS))?
+                }
+            }
             "kernel" => self.kernel = Some(Path::new(value).to_owned()),
             "append" => self.append = Some(value.to_owned()),
             "cpus" => {
@@ -126,7 +131,7 @@ impl Vm {
         [
             of("kernel", self.kernel.as_ref().map(|file| file.display().to_string())),
             of("append", self.append.clone()),
-            of("arch", (!self.arch.is_own()).then(|| self.arch.name().to_owned())),
+            of("arch", (!self.arch.is_here()).then(|| self.arch.name().to_owned())),
             of("program", self.program.as_ref().map(|file| file.display().to_string())),
             of("cpus", self.cpus.map(|cpus| cpus.to_string())),
             of("memory", self.memory.map(|bytes| format!("{}M", bytes >> 20))),

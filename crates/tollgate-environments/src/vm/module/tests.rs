@@ -5,7 +5,7 @@ use crate::vm::kernel::Kernel;
 
 /// The kernel of a guest here, or `None`.
 fn kernel() -> Option<Kernel> {
-    match Kernel::find(None, crate::vm::board::Arch::X86) {
+    match Kernel::find(None, tollgate_engine::Architecture::X86_64) {
         Ok(kernel) => Some(kernel),
         Err(why) => {
             println!("skipped: {why}");
