@@ -78,7 +78,9 @@ impl Machine {
     }
 
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
-        self.of_x86("CPUID")?;
+        if self.is_arm64() {
+            return Err(Unknown::Absent("arm64 has no CPUID".into()));
+        }
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
@@ -99,16 +101,6 @@ impl Machine {
             Ground::Tree(_) => self.architecture().ok().and_then(|named| Architecture::named(&named.value)),
         };
         architecture == Some(Architecture::Arm64)
-    }
-
-    /// Absent from arm64, which has no such thing.
-    pub(crate) fn of_x86(&self, what: &str) -> Result<(), Unknown> {
-        if self.is_arm64() { Err(Unknown::Absent(format!("arm64 has no {what}"))) } else { Ok(()) }
-    }
-
-    /// Absent from other architectures, which have no such thing.
-    pub(crate) fn of_arm64(&self, what: &str) -> Result<(), Unknown> {
-        if self.is_arm64() { Ok(()) } else { Err(Unknown::Absent(format!("only arm64 has {what}"))) }
     }
 
     /// The answer of a system call or instruction, or its errno. A captured tree finds it by `name`, the call with its argument.

@@ -122,7 +122,6 @@ fn kinds(all: &[(u32, Midr)], name: impl Fn(Midr) -> String) -> Vec<(String, Vec
 
 /// The values of all processors that are online: from one file, or each from its own if that file does not show them.
 fn processors(machine: &Machine) -> Answer<Vec<(u32, Midr)>> {
-    machine.of_arm64("MIDR_EL1")?;
     let listed = machine.text(CPUINFO).and_then(|text| match listed(&text.value) {
         Ok(all) if all.is_empty() => Err(Unknown::Absent(format!("{CPUINFO} has no \"CPU implementer\""))),
         Ok(all) => found(all, text.source),

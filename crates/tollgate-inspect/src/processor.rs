@@ -55,9 +55,8 @@ pub(crate) fn feature(machine: &Machine, bit: Bit) -> Answer<bool> {
     cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit))
 }
 
-/// Returns whether the kernel lists `word` for arm64, and the field of the ID register that says so.
+/// Returns whether arm64's kernel lists `word`, and the field of the ID register that says so.
 pub(crate) fn capability(machine: &Machine, word: &str, field: &str) -> Answer<bool> {
-    machine.of_arm64("ID registers")?;
     let flags = flags(machine)?;
     let is_listed = flags.value.split_whitespace().any(|listed| listed == word);
     found(is_listed, format!("{} Features, {field}", flags.source))

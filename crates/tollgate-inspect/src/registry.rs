@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use tollgate_model::{Effect, Fact, Facts, Unknown};
+use tollgate_arch::architecture::Architecture::{self, Arm64, X86_64};
+use tollgate_model::{Effect, Fact, Facts};
 
 use crate::leaves::{Bit, Register};
 use crate::machine::{self, Answer, Machine};
 use crate::processor as processors;
 
 /// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one with a directory before these
-/// arguments, `X86` the words for a thing that arm64 lacks, then what `Of` takes. Others read a file's content (`Line`, `Number`,
+/// arguments; `X86` and `Arm64` take what `Of` does, for a fact that only that architecture has. Others read a file's content (`Line`, `Number`,
 /// `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter` of the kernel's command line, the mitigation of a
 /// `Vulnerability`, or a `Limit` of this process by its words in /proc/self/limits and its name and number for getrlimit(2). The rest
 /// are variants of [`Reader`].
@@ -22,10 +23,11 @@ macro_rules! reader {
             crate::machine::fact($answer(machine, directory $(, $argument)*))
         })
     };
-    (X86 $what:literal, $answer:path $(, $argument:expr)*) => {
-        super::Reader::One(|machine| {
-            crate::machine::fact(machine.of_x86($what).and_then(|()| $answer(machine $(, $argument)*)))
-        })
+    (X86 $answer:path $(, $argument:expr)*) => {
+        super::Reader::On(super::X86_64, |machine| crate::machine::fact($answer(machine $(, $argument)*)))
+    };
+    (Arm64 $answer:path $(, $argument:expr)*) => {
+        super::Reader::On(super::Arm64, |machine| crate::machine::fact($answer(machine $(, $argument)*)))
     };
     (Line $path:literal) => { reader!(Of crate::machine::Machine::line, $path) };
     (Number $path:literal) => { reader!(Of crate::machine::Machine::number, $path) };
@@ -117,6 +119,7 @@ pub struct FactSpec {
 #[derive(Debug)]
 enum Reader {
     One(fn(&Machine) -> Fact),
+    On(Architecture, fn(&Machine) -> Fact),
     /// A bit of CPUID: leaf, subleaf, register and number.
     Feature(u32, u32, Register, u32),
     /// A word among the features that arm64's kernel lists, which is the last part of the name, and the field of the ID register that
@@ -131,12 +134,25 @@ enum Reader {
 }
 
 impl FactSpec {
-    /// Reads one fact, or the members of the family. A family that could not be listed gives one fact, under the name without
-    /// `.*`, that says why.
+    /// The only architecture that has such a fact; `None` if all have.
+    pub fn only(&self) -> Option<Architecture> {
+        match self.reader {
+            Reader::On(architecture, _) => Some(architecture),
+            Reader::Feature(..) => Some(X86_64),
+            Reader::Hwcap(_) | Reader::Hidden => Some(Arm64),
+            _ => None,
+        }
+    }
+
+    /// Reads one fact, or the members of the family; none if the machine's architecture has no such fact. A family that could not be
+    /// listed gives one fact, under the name without `.*`, that says why.
     pub fn read(&self, machine: &Machine) -> Vec<(String, Fact)> {
+        if self.only().is_some_and(|only| (only == Arm64) != machine.is_arm64()) {
+            return Vec::new();
+        }
         let fact = match self.reader {
             Reader::Family(read) => return read(machine),
-            Reader::One(read) => read(machine),
+            Reader::One(read) | Reader::On(_, read) => read(machine),
             Reader::Feature(leaf, subleaf, register, number) => {
                 machine::fact(processors::feature(machine, Bit { leaf, subleaf, register, number }))
             }
@@ -145,9 +161,7 @@ impl FactSpec {
                 machine::fact(processors::capability(machine, word, field))
             }
             Reader::Hidden => {
-                let why = "the kernel does not show this field of an ID register to programs";
-                let hidden = || Unknown::Absent(why.to_owned());
-                machine::unknown(machine.of_arm64("ID registers").err().unwrap_or_else(hidden))
+                Fact::absent("the kernel does not show this field of an ID register to programs")
             }
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));

@@ -25,7 +25,6 @@ const A_SLOW_EXIT: u64 = 5_000;
 pub(crate) fn execution(machine: &Machine) -> Answer<&'static str> {
     /// Measured once: a time near the border of two classes must not change the fact.
     static TICKS: OnceLock<Result<u64, i32>> = OnceLock::new();
-    machine.of_x86("CPUID")?;
     let ticks = machine.call(CALL, || *TICKS.get_or_init(least_ticks));
     ticks.and_then(|ticks| {
         if hypervisor::is_translator(machine) {
@@ -44,7 +43,6 @@ fn class(ticks: u64) -> &'static str {
 }
 
 pub(crate) fn ticks(machine: &Machine) -> Answer<i64> {
-    machine.of_x86("CPUID")?;
     let ticks: Answer<u64> = machine.call(CALL, least_ticks);
     ticks.map(|found| found.map(|ticks| i64::try_from(ticks).unwrap_or(i64::MAX)))
 }

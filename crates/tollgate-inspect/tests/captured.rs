@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
+use tollgate_arch::architecture::Architecture::Arm64;
 use tollgate_inspect::{Machine, environment, read_facts, strain};
 use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
@@ -471,7 +472,7 @@ proptest! {
         let files = FILES.into_iter().zip(contents);
         let tree = files.fold(Tree::new(), |tree, (file, content)| tree.with(file, content));
         let facts = tree.facts();
-        for spec in tollgate_inspect::facts().filter(|spec| !spec.name.ends_with(".*")) {
+        for spec in tollgate_inspect::facts().filter(|spec| !spec.name.ends_with(".*") && spec.only() != Some(Arm64)) {
             prop_assert!(facts.contains_key(spec.name), "{} has no answer", spec.name);
         }
         for (name, fact) in facts.iter().map(|(name, fact)| (name.clone(), fact.clone()))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tollgate_arch::architecture::Architecture::Arm64;
 use tollgate_inspect::{Machine, environment, facts, read_facts};
 use tollgate_model::{Environment, Fact, Unknown};
 
@@ -16,7 +17,7 @@ fn every_fact_of_each_has_an_answer_and_its_environment_is_known() {
     ] {
         let found = read_facts(&Machine::open(&trees.join(name)).expect("a tree"));
         assert_eq!(environment(&found), expected, "{name}");
-        for spec in facts().filter(|spec| !spec.name.ends_with(".*")) {
+        for spec in facts().filter(|spec| !spec.name.ends_with(".*") && spec.only() != Some(Arm64)) {
             assert!(found.contains_key(spec.name), "{name}: {}", spec.name);
         }
         for (fact, answer) in &found {

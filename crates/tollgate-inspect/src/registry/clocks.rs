@@ -19,14 +19,14 @@ facts! {
     "clock.resolution" Of(Machine::call, "clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC))
         "The resolution of the monotonic clock in nanoseconds; 1 with high-resolution timers."
         [Timer, Sleep] "without high-resolution timers a sleep or a wait ends on a tick";
-    "clock.tsc_frequency" Of(clock::tsc_frequency)
+    "clock.tsc_frequency" X86(clock::tsc_frequency)
         "The frequency of the time-stamp counter in hertz, as CPUID states it.";
-    "clock.counter_frequency" Of(clock::counter_frequency)
+    "clock.counter_frequency" Arm64(clock::counter_frequency)
         "The frequency of arm64's generic timer in hertz, as CNTFRQ_EL0 states it."
         [ClockSource, VdsoClock] "no reading is finer than a tick of the counter";
     "clock.offsets" Of(clock::offsets) "The offsets that a time namespace adds to the clocks."
         [VdsoClock, ClockSource] "a time namespace adds an offset to each reading";
-    "clock.parameter.tsc" X86("time-stamp counter", kernel::parameter_of, "tsc")
+    "clock.parameter.tsc" X86(kernel::parameter_of, "tsc")
         "The tsc= parameter of the command line: reliable, unstable, nowatchdog.";
     "clock.parameter.vdso" Parameter("vdso") "Whether the vDSO was switched off on the command line.";
 }

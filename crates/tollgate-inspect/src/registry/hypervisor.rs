@@ -17,7 +17,7 @@ facts! {
     pub(super) FACTS
     "hypervisor.present" Of(hypervisor::is_present) "Whether CPUID reports a hypervisor; on arm64, whether a file names one."
         @INTERCEPTED "each event that the hypervisor intercepts is a VM exit";
-    "hypervisor.signatures" Of(hypervisor::signatures) "The hypervisor signatures in CPUID.";
+    "hypervisor.signatures" X86(hypervisor::signatures) "The hypervisor signatures in CPUID.";
     "hypervisor.layers" Of(hypervisor::layers) "Every hypervisor with a mark."
         @INTERCEPTED "each nested layer multiplies the latency of an exit";
     "hypervisor.nesting" Of(hypervisor::nesting)
@@ -30,11 +30,11 @@ facts! {
          SignalSend, ContextSwitch, WakeUp, ProcessCreation, AddressSpaceCopy, ProcessExit, ProcessMemory, Exec,
          PathLookup, PageCache, FileSystem, Socket]
         "another process or a guest handles them, not Linux";
-    "hypervisor.cpuid" Of(timed::execution)
+    "hypervisor.cpuid" X86(timed::execution)
         "How CPUID executes, by its time: native, exit, slow exit (nested, confidential, flushed, or a \
          program answers), translated."
         @INTERCEPTED "an exit takes at least as long as CPUID";
-    "hypervisor.kvm_features" Of(hypervisor::kvm_features) "The paravirtual features that KVM offers."
+    "hypervisor.kvm_features" X86(hypervisor::kvm_features) "The paravirtual features that KVM offers."
         [InterProcessorInterrupt, TlbShootdown, IdleExit] "each feature that KVM offers saves an exit";
     "machine.firmware" Of(firmware::table_maker) "The vendor of the firmware's tables.";
 }

@@ -30,7 +30,7 @@ facts! {
         "Address space randomization: 0 none, 1 all but the heap, 2 all.";
     "kernel.moved" Of(kernel_base::moved)
         "Whether the kernel was moved from its link address, by KASLR or its loader.";
-    "abi.ia32" X86("ia32 ABI", kernel::ia32)
+    "abi.ia32" X86(kernel::ia32)
         "Whether 32-bit system calls work: enabled or disabled by the command line, or built in."
         [CompatEntry] "where the 32-bit ABI is disabled, its entries fault";
     "uptime" Of(moments::uptime) "Seconds since the kernel started.";
@@ -72,7 +72,7 @@ facts! {
     "kernel.watchdog" Flag("/proc/sys/kernel/watchdog") "Whether the lockup watchdogs are on.";
     "kernel.nmi_watchdog" Flag("/proc/sys/kernel/nmi_watchdog") "Whether the NMI watchdog is on."
         [PerformanceCounter] "the watchdog takes one counter away";
-    "kernel.split_lock_mitigate" X86("split locks", Machine::flag, "/proc/sys/kernel/split_lock_mitigate")
+    "kernel.split_lock_mitigate" X86(Machine::flag, "/proc/sys/kernel/split_lock_mitigate")
         "Whether the kernel delays a thread that locks across two cache lines."
         [SplitLock] "each split lock that is detected takes milliseconds";
     "kernel.bpf_jit" Flag("/proc/sys/net/core/bpf_jit_enable")

@@ -28,7 +28,7 @@ facts! {
     "switches" Of(moments::stat, "ctxt", 1) "Context switches since boot, of all processors.";
     "throttled" Of(cgroup::throttled) "How often this process's control group was throttled."
         * "the group waits for its next period";
-    "cpuid.ticks" Of(timed::ticks)
+    "cpuid.ticks" X86(timed::ticks)
         "The fewest ticks of the time-stamp counter that CPUID took in some dozens of executions."
         [VmExit, Exception, PageFault] "an exit takes at least this long";
     "frequency" Number("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")

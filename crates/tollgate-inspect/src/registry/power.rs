@@ -24,9 +24,9 @@ facts! {
     "power.halt_poll" Number("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
         "The time that an idle guest polls before it halts, in nanoseconds."
         [IdleExit] "a processor that polls needs no wake-up";
-    "power.intel_pstate" X86("frequency driver of x86-64", Machine::line, "/sys/devices/system/cpu/intel_pstate/status")
+    "power.intel_pstate" X86(Machine::line, "/sys/devices/system/cpu/intel_pstate/status")
         "The mode of intel_pstate: active, passive, off.";
-    "power.amd_pstate" X86("frequency driver of x86-64", Machine::line, "/sys/devices/system/cpu/amd_pstate/status")
+    "power.amd_pstate" X86(Machine::line, "/sys/devices/system/cpu/amd_pstate/status")
         "The mode of amd_pstate: active, passive, guided, disable.";
     "power.frequency_min" Number("/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq")
         "The lowest frequency of processor 0 in kHz.";

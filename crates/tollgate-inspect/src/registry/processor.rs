@@ -15,13 +15,13 @@ facts! {
         "a 32-bit program of x86-64 enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
     "cpu.model" Of(processor::model) "The processor's brand; on arm64 the maker and the part, with several kinds of cores the number of each."
         * "the latency of traps, serialization and cache lines belongs to the processor";
-    "cpu.midr" Of(midr::values)
+    "cpu.midr" Arm64(midr::values)
         "MIDR_EL1 of each kind of core, with its part, its variant and revision, and its processors."
         * "latency depends on the kind of core, and errata on its revision";
-    "cpu.family" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::family, "cpu family") "The processor's family number.";
-    "cpu.model_number" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::model, "model") "The processor's model number.";
-    "cpu.stepping" X86("family, model and stepping: cpu.midr has part and revision", processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
-    "cpu.microcode" X86("revision of microcode", processor::cpuinfo, "microcode")
+    "cpu.family" X86(processor::version_part, Version::family, "cpu family") "The processor's family number.";
+    "cpu.model_number" X86(processor::version_part, Version::model, "model") "The processor's model number.";
+    "cpu.stepping" X86(processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
+    "cpu.microcode" X86(processor::cpuinfo, "microcode")
         "The microcode's revision as the kernel reports it; hypervisors often invent one."
         [KernelEntry, ContextSwitch]
         "the microcode decides which buffers VERW clears and which predictors can be flushed";
@@ -47,13 +47,13 @@ facts! {
     "cpu.node_distances" Of(topology::node_distances)
         "How far each memory node is from each, as the firmware says: 10 is the node itself."
         [CacheLine, MemoryAccess] "the memory of a node that is farther away takes longer";
-    "cpu.bugs" X86("list of vulnerabilities in /proc/cpuinfo", processor::bugs) "The vulnerabilities of this processor that the kernel lists."
+    "cpu.bugs" X86(processor::bugs) "The vulnerabilities of this processor that the kernel lists."
         [KernelEntry, ContextSwitch] "the kernel mitigates only what is listed";
     "cpu.threads_per_core" Of(topology::threads_per_core)
         "How many processors share a core, as the kernel says.";
-    "cpu.threads_per_core.cpuid" Of(topology::shared_by_cpuid, |(threads, _)| threads)
+    "cpu.threads_per_core.cpuid" X86(topology::shared_by_cpuid, |(threads, _)| threads)
         "How many processors share a core, as CPUID says; hypervisors often hide it from the kernel.";
-    "cpu.per_package.cpuid" Of(topology::shared_by_cpuid, |(_, package)| package)
+    "cpu.per_package.cpuid" X86(topology::shared_by_cpuid, |(_, package)| package)
         "How many processors a package has, as CPUID says.";
     "cpu.smt_control" Line("/sys/devices/system/cpu/smt/control")
         "Whether several processors may share a core: on, off, forceoff, notsupported.";

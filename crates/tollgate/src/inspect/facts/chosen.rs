@@ -39,6 +39,9 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 fn unknown(pattern: &str, groups: &[Group]) -> String {
+    if tollgate_inspect::spec(pattern).is_some_and(|spec| spec.only().is_some()) {
+        return format!("--only: {pattern} is a fact of another architecture");
+    }
     let names = groups.iter().flat_map(|group| group.facts.iter().map(|(name, _)| name.as_str()));
     let names = names.chain(groups.iter().map(|group| group.subject.as_str()));
     let tip = match near(pattern, names).as_slice() {
@@ -89,6 +92,7 @@ mod tests {
         };
         assert!(refused("cpu.modle").ends_with("did you mean cpu.model?"), "{}", refused("cpu.modle"));
         assert!(refused("something else").contains("`tollgate inspect` lists"));
+        assert!(refused("cpu.midr").ends_with("cpu.midr is a fact of another architecture"));
         assert!(refused(&"x".repeat(100_000)).len() < 200_000);
     }
 }
