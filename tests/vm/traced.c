@@ -69,7 +69,7 @@ static void execute_and_kill(void)
 
 	if (!killed) {
 		if (write(ends[1], "", 1) == 1)
-			syscall(SYS_pause);
+			pause();
 		_exit(1);
 	}
 	if (read(ends[0], &byte, 1) == 1)
@@ -78,17 +78,19 @@ static void execute_and_kill(void)
 	wait_for_all();
 }
 
-/* Numbers that are in no table, and the 32-bit table. */
+/* Numbers that are in no table, and on x86-64 the 32-bit table. */
 static void call_by_number(void)
 {
-	long result;
-
 	for (int i = 0; i < UNKNOWN; i++)
 		syscall(1000);
 	for (int i = 0; i < INVALID; i++)
 		syscall(-1);
+#ifdef __x86_64__
+	long result;
+
 	for (int i = 0; i < OLD; i++)
 		__asm__ volatile("int $0x80" : "=a"(result) : "a"(GETPPID_OF_I386) : "memory");
+#endif
 }
 
 /* A descriptor by an empty path, as the C library calls fstat(2). */
@@ -134,5 +136,6 @@ int main(int argc, char **argv)
 	trace("traced: ", "--all", "calls");
 	trace("only: ", "--only=execve", "calls");
 	trace("files: ", "--by=file", "stats");
+	trace("followed: ", "--backend=ptrace", "stats");
 	reboot(RB_AUTOBOOT);
 }

@@ -77,7 +77,7 @@ fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
 fn an_independent_program_counts_the_same() {
     let _alone = alone_or_skip!();
     let home = Home::new();
-    let Some(init) = common::guest::compiled(home.path(), "counts.c") else { return };
+    let Some(init) = common::guest::compiled("cc", home.path(), "counts.c") else { return };
     let benchmarks = COUNTED.map(|(benchmark, _)| benchmark);
     let out = home.path().join("run.json").display().to_string();
     let words = [&["run", "--verbose", "--out", &out], &benchmarks[..], &["--in", "vm:exact"]].concat();

@@ -4,15 +4,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of tests/vm, compiled to one static file. `None`, with a message, if there is no compiler.
-pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
+/// Whether a run failed because there is nothing to make a guest of arm64 of.
+pub fn lacks_arm64(said: &str) -> bool {
+    ["no kernel is found", "is not installed", "needs tollgate for arm64"]
+        .iter()
+        .any(|why| said.contains(why))
+}
+
+/// A program of tests/vm, compiled to one static file. `None`, with a message, if there is no such compiler.
+pub fn compiled(compiler: &str, directory: &Path, source: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm").join(source);
     let program = directory.join("program");
     let built =
-        Command::new("cc").args(["-static", "-O2", "-pthread", "-o"]).args([&program, &source]).output();
+        Command::new(compiler).args(["-static", "-O2", "-pthread", "-o"]).args([&program, &source]).output();
     match built {
         Err(error) => {
-            println!("skipped: there is no C compiler: {error}");
+            println!("skipped: there is no C compiler {compiler}: {error}");
             return None;
         }
         Ok(built) => assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr)),
