@@ -76,6 +76,18 @@ OPERATION(misaligned)
                      : ON("rax", "x9"), "memory", "cc");
 }
 
+#ifdef __aarch64__
+static uint64_t id, other_id;
+static void read_id(void) { __asm__ volatile("mrs %0, id_aa64isar0_el1" : "=r"(id)); }
+OPERATION(id_register)
+{
+    uint64_t now;
+    __asm__ volatile("mrs %0, id_aa64isar0_el1" : "=r"(now));
+    other_id |= now ^ id;
+}
+static void all_equal(long n) { must(n > 0 && other_id == 0); }
+#endif
+
 OPERATION(own_signal) { must(sys3(SYS_tgkill, self, self, SIGUSR1) == 0); }
 
 static struct kernel_action {
@@ -244,6 +256,9 @@ const struct loop trap_loops[] = {
     ROW("traps/divide", division, "the same", .prepare = on_division, COUNTED),
     ROW("traps/general-protection", privileged, "the same", .prepare = on_protection, COUNTED),
     ROW("traps/single-step", step, "the same", .prepare = on_step, COUNTED),
+#endif
+#ifdef __aarch64__
+    ROW("traps/id-register", id_register, "the kernel's tables of registers in the caches", .prepare = read_id, .after = all_equal),
 #endif
     ROW("traps/alignment", misaligned, "the same", .prepare = on_alignment, COUNTED),
     ROW("traps/segv{repair=skip}", store_protected, "another page each, present and read-only", .prepare = read_only, .before = protect,

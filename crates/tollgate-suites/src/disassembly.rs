@@ -28,8 +28,10 @@ fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
         benchmark.cases_in(Extent::Thorough, &machine).into_iter().map(move |params| (benchmark, params))
     });
     cases
+        .filter(|(benchmark, params)| (benchmark.timed)(params).why_absent(HERE).is_none())
         .filter_map(|(benchmark, params)| match (benchmark.timed)(&params) {
             Timed::Loop { code, instruction, times } => {
+                let instruction = Architecture::X86_64.spelling(instruction);
                 Some((benchmark.case(params).to_string(), code, instruction, times))
             }
             Timed::Together { .. } => None,
@@ -87,9 +89,10 @@ fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
     let (mut seen, machine) = (0, machines::here());
     for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied()) {
         for params in benchmark.cases_in(Extent::Thorough, &machine) {
-            let Timed::Together { code, instruction: named, times } = (benchmark.timed)(&params) else {
+            let Timed::Together { code, instruction, times } = (benchmark.timed)(&params) else {
                 continue;
             };
+            let named = Architecture::X86_64.spelling(instruction);
             let case = benchmark.case(params).to_string();
             let body = loop_body(&case, TimedLoop::Long(code));
             // Only moves to memory outside the loop's context count.

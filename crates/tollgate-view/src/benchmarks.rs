@@ -28,7 +28,7 @@ struct BenchmarkRecord {
     operation: &'static str,
     /// The boundaries that the operation crosses, in any of its cases, such as `kernel entry`.
     crosses: Vec<&'static str>,
-    /// The instruction that makes the crossing, several separated by commas if cases differ; or None.
+    /// The instruction of this machine's architecture that makes the crossing, several separated by commas if cases differ; or None.
     instruction: Option<String>,
     /// The function of a benchmark that times whole operations instead of a loop of instructions, such as `fork(3)`, several
     /// separated by commas if cases differ; or None.
@@ -140,10 +140,7 @@ fn enumerated(values: &[&ParamValue]) -> String {
 }
 
 pub(crate) fn instruction(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
-    each_once(benchmark, machine, |timed| match timed {
-        Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
-        Timed::Whole(_) => None,
-    })
+    each_once(benchmark, machine, |timed| timed.instruction(machine.architecture))
 }
 
 /// The interface that it calls, if it is not a loop of instructions.
@@ -157,7 +154,7 @@ pub(crate) fn interface(benchmark: &Benchmark, machine: &Topology) -> Option<Str
 fn each_once(
     benchmark: &Benchmark,
     machine: &Topology,
-    name: fn(Timed) -> Option<&'static str>,
+    name: impl Fn(Timed) -> Option<&'static str>,
 ) -> Option<String> {
     let mut names = Vec::new();
     // Some benchmarks have only cases of --thorough.

@@ -14,6 +14,13 @@ pub fn has_zva() -> bool {
     id & DZP == 0
 }
 
+/// Whether the kernel executes reads of ID registers, which are undefined in EL0, and answers them (HWCAP_CPUID).
+pub fn emulates_id_registers() -> bool {
+    const CPUID: u64 = 1 << 11;
+    // SAFETY: getauxval(3) has no preconditions.
+    unsafe { libc::getauxval(libc::AT_HWCAP) & CPUID != 0 }
+}
+
 /// TLBI tells all processors, without an interrupt (arch/arm64/include/asm/tlbflush.h).
 pub const FLUSHES_BY_INTERRUPTS: bool = false;
 

@@ -21,6 +21,14 @@ macro_rules! timed_loop {
             $name.absent_on($crate::architecture::Architecture::X86_64, Some($x86))
         };
     };
+    ($(#[$doc:meta])* $name:ident: called none $x86:literal; aarch64 $($body:tt)+) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = {
+            $crate::timed_loop! { $name: called ""; aarch64 $($body)+ }
+            $name.absent_on($crate::architecture::Architecture::X86_64, Some($x86))
+        };
+    };
     ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "bl 9f"; after ".p2align 6", "9:", $($crate::call_argument!("x0"; $a), $($crate::call_argument!("x1"; $b), $($crate::call_argument!("x2"; $c),

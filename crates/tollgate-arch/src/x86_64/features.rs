@@ -10,6 +10,11 @@ pub fn has_zva() -> bool {
     false
 }
 
+/// They are arm64's.
+pub fn emulates_id_registers() -> bool {
+    false
+}
+
 /// Other processors drop translations when an interrupt tells them to (arch/x86/mm/tlb.c).
 pub const FLUSHES_BY_INTERRUPTS: bool = true;
 

@@ -30,6 +30,11 @@ macro_rules! timed_loop {
         #[allow(non_upper_case_globals)] // It stands for a function.
         const $name: $crate::frame::LongLoop = $crate::frame::LongLoop::absent(false, $why);
     };
+    ($(#[$doc:meta])* $name:ident: called none $why:literal; aarch64 $($other:tt)+) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::frame::LongLoop = $crate::frame::LongLoop::absent(true, $why);
+    };
     ($(#[$doc:meta])* $name:ident: called call $call:ident($($a:tt $(, $b:tt $(, $c:tt $(, $d:tt $(, $e:tt $(, $f:tt)?)?)?)?)?)?)) => {
         $crate::timed_loop! {
             @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($crate::call_argument!("rdi" "edi"; $a), $($crate::call_argument!("rsi" "esi"; $b), $($crate::call_argument!("rdx" "edx"; $c),

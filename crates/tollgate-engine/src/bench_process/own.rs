@@ -18,7 +18,7 @@ crate::timed_loop! {
 }
 
 /// The simplest kernel entry.
-pub const REFUSED_CALL: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
+pub const REFUSED_CALL: Timed = Timed::once("syscall/svc", TimedLoop::Long(refused_call));
 
 /// The benchmarks that are added to every group: detection limit, loop overhead, timer overhead, and the canary.
 pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR, &CANARY];
@@ -49,7 +49,7 @@ static CLOCK_PAIR: Benchmark = Benchmark {
 
 static CANARY: Benchmark = Benchmark {
     name: own::CANARY,
-    operation: "One SYSCALL with number -1, a few microseconds of it in each round: a process in which it takes longer was disturbed.",
+    operation: "One system call with number -1, a few microseconds of it in each round: a process in which it takes longer was disturbed.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| REFUSED_CALL,
     kind: Kind::Instance(|timed, _, _| {

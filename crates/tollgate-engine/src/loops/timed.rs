@@ -22,7 +22,7 @@ pub enum Timed {
     Loop {
         /// The loop.
         code: TimedLoop,
-        /// The measured instruction, as a disassembler names it.
+        /// The measured instruction, as in [`Timed::instruction`].
         instruction: &'static str,
         /// How often the loop holds it: once for every operation of an iteration.
         times: usize,
@@ -31,7 +31,7 @@ pub enum Timed {
     Together {
         /// The loop.
         code: LongLoop,
-        /// The measured instruction, as a disassembler names it.
+        /// The measured instruction, as above.
         instruction: &'static str,
         /// How often the loop holds it with memory to write to.
         times: usize,
@@ -44,6 +44,17 @@ impl Timed {
     /// Makes a loop with one operation per iteration, by this instruction.
     pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
         Self::Loop { code, instruction, times: 1 }
+    }
+
+    /// Returns the measured instruction, as a disassembler of an architecture names it; `None` if it does not have the operation, or a
+    /// whole operation is timed. Two names with `/` between them are those of x86-64 and arm64.
+    pub fn instruction(&self, on: Architecture) -> Option<&'static str> {
+        match self {
+            Self::Loop { instruction, .. } | Self::Together { instruction, .. } => {
+                self.why_absent(on).is_none().then(|| on.spelling(instruction))
+            }
+            Self::Whole(_) => None,
+        }
     }
 
     /// Why an architecture does not have the operation; `None` if it has.

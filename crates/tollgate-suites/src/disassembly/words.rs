@@ -122,18 +122,23 @@ fn body(case: &str, code: LongLoop) -> Vec<u32> {
     (first..end).step_by(4).map(at).collect()
 }
 
-/// Whether a word is what x86-64's name of a measured instruction stands for; `None` for a name of something else.
+/// Whether a word is the measured instruction; `None` for a name that other words of the loop have too.
 fn is_named(name: &str, word: u32) -> Option<bool> {
     let class = class(word);
     Some(match name {
-        "syscall" => class == Entry,
-        "call" => class == Call,
-        "lock add" => class == Addition,
-        "xchg" => class == Swap,
-        "lock cmpxchg" => matches!(class, CompareAndSwap | StoreExclusive),
-        "stlxr" => class == StoreExclusive && word >> 15 & 1 == 1,
-        "rdtsc" => word == 0xd53b_e040,
-        "int3" | "ud2" => class == Trap,
+        "svc" => class == Entry,
+        "bl" | "blr" => class == Call,
+        "ldaddal" => class == Addition,
+        "swpa" | "swpal" => class == Swap,
+        "casal" => class == CompareAndSwap,
+        "ldxr" => class == LoadExclusive,
+        "stxr" | "stlxr" => class == StoreExclusive && (word >> 15 & 1 == 1) == (name == "stlxr"),
+        "stlr" => word & 0x3fff_fc00 == 0x089f_fc00,
+        "strb" => word & 0xffc0_0000 == 0x3900_0000,
+        "dmb" => word & 0xffff_f0ff == 0xd503_30bf,
+        "mrs" => word >> 20 == 0xd53,
+        "mul" => word & 0x7fe0_fc00 == 0x1b00_7c00,
+        "brk" => class == Trap,
         "dc zva" => word & 0xffff_ffe0 == 0xd50b_7420,
         "ldp" | "stp" | "stnp" => {
             let is_pair = word >> 27 & 7 == 0b101;
@@ -199,6 +204,7 @@ fn every_loop_of_words_holds_what_its_benchmark_names_and_keeps_the_frames_regis
             }
             let case = benchmark.case(params).to_string();
             let words = body(&case, code);
+            let name = HERE.spelling(name);
             let named = words.iter().map(|&word| is_named(name, word)).collect::<Option<Vec<_>>>();
             if let Some(named) = named {
                 let number = named.iter().filter(|is| **is).count();

@@ -10,7 +10,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Nothing to avoid: crossings are compared with this.",
     source: "Intel SDM vol. 2, CALL and RET",
     crosses: &[Call, StoreForwarding],
-    timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
+    timed: |_| Timed::once("call/bl", TimedLoop::Long(call_and_return)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),
     ..PLAIN
 };

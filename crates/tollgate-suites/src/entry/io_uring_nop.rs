@@ -21,11 +21,11 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/io-uring-nop",
-    operation: "One io_uring no-operation; one SYSCALL submits a batch of this size and waits for it.",
+    operation: "One io_uring no-operation; one system call submits a batch of this size and waits for it.",
     avoid: "Submit several requests with each io_uring_enter, or let the kernel poll the queue (IORING_SETUP_SQPOLL).",
     source: "io_uring_enter(2); io_uring_setup(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(submit_and_reap)),
     cases: |_| each("batch", &[1, 8, 64]),
     headlines: &[Headline::of(Section::Entry, "io_uring NOP, batch of 64", &[("batch", "64")])],
     kind: Kind::Instance(|timed, params, _| {

@@ -11,7 +11,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/libc",
-    operation: "One getppid (number 110 in the 64-bit table): by a SYSCALL in the loop, or by the C library's function, which is called, enters the kernel and returns.",
+    operation: "One getppid: by a system call in the loop, or by the C library's function, which is called, enters the kernel and returns.",
     avoid: "Make fewer calls. The return after a kernel entry is mispredicted in every program. entry/return has the latency of deeper calls.",
     source: "getppid(2); Linux Documentation/admin-guide/hw-vuln/srso.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
@@ -42,7 +42,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 words! {
     enum By("by"): Timed {
-        Inline = "inline" => Timed::once("syscall", TimedLoop::Long(inline)),
-        Wrapper = "wrapper" => Timed::once("call", TimedLoop::Long(wrapper)),
+        Inline = "inline" => Timed::once("syscall/svc", TimedLoop::Long(inline)),
+        Wrapper = "wrapper" => Timed::once("call/blr", TimedLoop::Long(wrapper)),
     }
 }

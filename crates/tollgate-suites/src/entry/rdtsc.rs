@@ -7,11 +7,11 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/rdtsc",
-    operation: "One RDTSC, unfenced; a hypervisor may trap it.",
+    operation: "One read of the processor's counter (RDTSC, on arm64 CNTVCT_EL0), unfenced; a hypervisor may trap it.",
     avoid: "Read the clock once for several events; under a hypervisor that traps RDTSC use the vDSO's clock.",
     source: "Intel SDM vol. 2, RDTSC",
     crosses: &[TimeStampCounter, VmExit],
-    timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
+    timed: |_| Timed::once("rdtsc/mrs", TimedLoop::Long(read_counter)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),
     absence: &[(libc::SIGSEGV, "RDTSC is forbidden to this process (CR4.TSD)")],
     ..PLAIN

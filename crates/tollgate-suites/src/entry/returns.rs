@@ -12,7 +12,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/return",
-    operation: "The refused SYSCALL at the bottom of this many nested calls, then the returns; less the same calls and returns without it.",
+    operation: "The refused call of entry/syscall at the bottom of this many nested calls, then the returns; less the same calls and returns without it.",
     avoid: "Do more in each call. The returns after a kernel entry are mispredicted, so a program pays more than an inline SYSCALL costs; inlined wrappers have fewer returns.",
     source: "AMD APM vol. 2 and Intel SDM vol. 3, return predictors; Linux Documentation/admin-guide/hw-vuln/{srso,spectre}.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
@@ -34,9 +34,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 /// Returns the loop of a depth, and the same loop without the system call; `None` if the empty loop makes the same calls.
 fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
-    let below = |with, without| (Timed::once("call", TimedLoop::Long(with)), Some(without));
+    let below = |with, without| (Timed::once("call/bl", TimedLoop::Long(with)), Some(without));
     match depth {
-        0 => (Timed::once("syscall", TimedLoop::Long(inline)), None),
+        0 => (Timed::once("syscall/svc", TimedLoop::Long(inline)), None),
         8 => below(entered_at_8, returned_from_8),
         24 => below(entered_at_24, returned_from_24),
         1 => (REFUSED_CALL, None),

@@ -8,7 +8,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/seccomp",
-    operation: "The same refused SYSCALL in a thread whose seccomp filter runs this many instructions and allows it.",
+    operation: "The refused call of entry/syscall in a thread whose seccomp filter runs this many instructions and allows it.",
     avoid: "Put frequent calls first in the filter and allow them without looking at arguments: the kernel caches such verdicts.",
     source: "seccomp(2); Linux kernel/seccomp.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],

@@ -28,7 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Let the filter itself decide, and hand over only rare calls.",
     source: "seccomp_unotify(2); perf bench sched seccomp-notify; kernel/seccomp.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, UserCopy, WakeUp, ContextSwitch],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(getppid)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(getppid)),
     counts: Some("notifications"),
     in_everything: |_, _| false,
     kind: Kind::Instance(|timed, _, _| {

@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "read(2); write(2); fstat(2); lmbench, lat_syscall.c; drivers/char/mem.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || word(params, "call") != "write",
-    timed: |_| Timed::once("syscall", TimedLoop::Long(call_of_three)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(call_of_three)),
     cases: |_| each_word("call", Call::WORDS),
     in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {

@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/speculation",
-    operation: "The refused SYSCALL of entry/syscall in a thread with speculative store bypass disabled by prctl.",
+    operation: "The refused call of entry/syscall in a thread with speculative store bypass disabled by prctl.",
     avoid: "Leave speculative store bypass on for threads that run no foreign code.",
     source: "prctl(2), PR_SET_SPECULATION_CTRL; Linux Documentation/userspace-api/spec_ctrl.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, StoreForwarding],

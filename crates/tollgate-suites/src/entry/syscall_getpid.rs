@@ -7,12 +7,12 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall-getpid",
-    operation: "One getpid by SYSCALL (number 39 in the 64-bit table), without any C library cache.",
+    operation: "One getpid by a system call, without any C library cache.",
     avoid: "Keep the number: a process's own changes only by fork.",
     source: "getpid(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     beside: &[("entry/syscall", "a call that the kernel refuses at once")],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(getpid)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::own_pid)?.here())),
     ..PLAIN
 };

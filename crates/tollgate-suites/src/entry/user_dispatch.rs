@@ -10,7 +10,7 @@ static SELECTOR: u8 = 0;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/user-dispatch",
-    operation: "The refused SYSCALL of entry/syscall in a thread with system call user dispatch on and its selector at allow.",
+    operation: "The refused call of entry/syscall in a thread with system call user dispatch on and its selector at allow.",
     avoid: "Exclude the code that makes frequent calls by the range of addresses given to prctl.",
     source: "prctl(2), PR_SET_SYSCALL_USER_DISPATCH; Linux Documentation/admin-guide/syscall-user-dispatch.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode],

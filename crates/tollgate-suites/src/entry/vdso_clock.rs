@@ -13,7 +13,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use a clock source that the vDSO reads (tsc, kvm-clock); CLOCK_MONOTONIC_COARSE suffices where milliseconds do.",
     source: "vdso(7); clock_gettime(2)",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
-    timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
+    timed: |_| Timed::once("call/blr", TimedLoop::Long(clock_gettime)),
     headlines: &[Headline::of(Section::Entry, "clock_gettime, vDSO", &[])],
     kind: Kind::Instance(|timed, _, _| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime", c"__kernel_clock_gettime"])?;

@@ -56,7 +56,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Keep connections open and send the next request on them.",
     source: "connect(2); accept(2); tcp(7); unix(7); lmbench, lat_connect.c and lat_unix_connect.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, Socket],
-    timed: |_| Timed::Loop { code: TimedLoop::Long(connect_and_close), instruction: "syscall", times: 5 },
+    timed: |_| Timed::Loop { code: TimedLoop::Long(connect_and_close), instruction: "syscall/svc", times: 5 },
     cases: |_| each_word("by", By::WORDS),
     kind: Kind::Instance(|timed, params, _| {
         let connections = Connections::new(By::try_from(params)?)?;

@@ -124,7 +124,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| match Method::try_from(params) {
         Ok(method) => {
             let (code, times) = method.code();
-            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall/svc", times }
         }
         Err(_) => NOT_TIMED,
     },

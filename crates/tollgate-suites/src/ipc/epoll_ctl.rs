@@ -54,7 +54,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| match Change::try_from(params) {
         Ok(change) => {
             let (code, times) = change.code();
-            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall/svc", times }
         }
         Err(_) => NOT_TIMED,
     },

@@ -59,7 +59,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || By::try_from(params) != Ok(By::Flock),
     timed: |params| match By::try_from(params) {
-        Ok(by) => Timed::Loop { code: TimedLoop::Long(by.code()), instruction: "syscall", times: 2 },
+        Ok(by) => Timed::Loop { code: TimedLoop::Long(by.code()), instruction: "syscall/svc", times: 2 },
         Err(_) => NOT_TIMED,
     },
     cases: |_| each_word("by", By::WORDS),

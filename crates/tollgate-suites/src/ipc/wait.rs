@@ -74,7 +74,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || Method::try_from(params) != Ok(Method::Epoll),
     timed: |params| match Method::try_from(params) {
-        Ok(method) => Timed::once("syscall", TimedLoop::Long(method.code())),
+        Ok(method) => Timed::once("syscall/svc", TimedLoop::Long(method.code())),
         Err(_) => NOT_TIMED,
     },
     cases: |_| rows(&[10, 100, 1000]),

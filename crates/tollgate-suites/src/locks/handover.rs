@@ -55,7 +55,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         (KernelEntry | SystemCall | KernelCode | ContextSwitch, Ok(Cpus::One)) => true,
         _ => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
     },
-    timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
+    timed: |_| Timed::Together { code: alternate, instruction: "call/blr", times: 2 },
     counters: &["acquisitions restarted"],
     cases: |_| {
         let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);

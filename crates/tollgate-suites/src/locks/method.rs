@@ -93,17 +93,17 @@ impl Method {
     /// Its main instruction, and how often the loop contains it.
     pub const fn instruction(self) -> (&'static str, usize) {
         match self {
-            Plain => ("mov", 2),
-            Xchg => ("xchg", 1),
-            Cmpxchg => ("lock cmpxchg", 1),
+            Plain => ("mov/str", 2),
+            Xchg => ("xchg/swpa", 1),
+            Cmpxchg => ("lock cmpxchg/stxr", 1),
             // One begins the sequence, one takes the lock, one releases it.
-            Rseq | RseqCpu => ("mov", 3),
-            Lamport => ("mfence", 2),
+            Rseq | RseqCpu => ("mov/str", 3),
+            Lamport => ("mfence/dmb", 2),
             // b[i], x, y, the lock, y, b[i], and the lock again.
-            LamportUp => ("mov", 7),
-            FutexTrylockPi => ("syscall", 1),
-            Eventfd | Semop => ("syscall", 2),
-            PthreadTrylock | SemTrywait => ("call", 2),
+            LamportUp => ("mov/str", 7),
+            FutexTrylockPi => ("syscall/svc", 1),
+            Eventfd | Semop => ("syscall/svc", 2),
+            PthreadTrylock | SemTrywait => ("call/blr", 2),
         }
     }
 

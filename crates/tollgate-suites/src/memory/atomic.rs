@@ -150,11 +150,11 @@ fn more_threads(processors: u64) -> Vec<u64> {
 words! {
     /// The loops, the instruction, and how often it stands in an iteration.
     enum Op("op"): (LongLoop, ContendingLoop, &'static str, u64) {
-        Store = "store" => (store, store_contending, "mov", STORES),
-        Add = "add" => (add, add_contending, "lock add", OPERATIONS),
+        Store = "store" => (store, store_contending, "mov/str", STORES),
+        Add = "add" => (add, add_contending, "lock add/ldaddal", OPERATIONS),
         AddExclusive = "add-exclusive" => (add_exclusive, add_exclusive_contending, "stlxr", OPERATIONS),
-        Xchg = "xchg" => (xchg, xchg_contending, "xchg", OPERATIONS),
-        Cas = "cas" => (cas, cas_contending, "lock cmpxchg", OPERATIONS),
+        Xchg = "xchg" => (xchg, xchg_contending, "xchg/swpal", OPERATIONS),
+        Cas = "cas" => (cas, cas_contending, "lock cmpxchg/casal", OPERATIONS),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "numa(7); mbind(2); Documentation/mm/numa.rst",
     crosses: &[MemoryAccess, CacheLine, Tlb],
     crossed_in: |params, boundary| (boundary == CacheLine) == (word(params, "of") == "pingpong"),
-    timed: |_| Timed::Whole("mov, paddq: the loops of memory/latency, memory/pingpong and memory/bandwidth"),
+    timed: |_| Timed::Whole("the loops of memory/latency, memory/pingpong and memory/bandwidth"),
     cases: |machine| cases(machine.nodes.len()),
     baseline: Baseline::Case(|params| {
         let mut base = params.clone();

@@ -34,7 +34,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Keep the working set within a cache, use huge pages for random access, and lay data out in the order of access.",
     source: "Intel Optimization Reference Manual, Memory; McVoy and Staelin, lmbench, USENIX 1996",
     crosses: &[MemoryAccess, Tlb],
-    timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
+    timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov/ldr", times: LOADS },
     cases: |machine| cases(sizes(Sizes::of(machine).last, 1)),
     thorough_cases: |machine| {
         let last = Sizes::of(machine).last;
@@ -69,7 +69,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 pub(super) fn of_region(region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let bytes = region.length() as usize;
     let field = Arc::new(Mutex::new(Field { region, no_more: None, written: None }));
-    let timed = Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS };
+    let timed = Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov/ldr", times: LOADS };
     walk(timed, field, bytes, caches, context)
 }
 

@@ -40,7 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     beside: &[("memory/pingpong", "a line from core to core and back")],
     timed: |_| Timed::Loop {
         code: TimedLoop::Long(add),
-        instruction: "lock add",
+        instruction: "lock add/ldaddal",
         times: OPERATIONS as usize,
     },
     cases: |_| each("distance", &[8, 64, 128]),

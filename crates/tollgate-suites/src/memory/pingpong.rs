@@ -114,8 +114,8 @@ fn cases(pairs: &[(usize, usize)]) -> Vec<Params> {
 
 words! {
     enum Protocol("protocol"): (LongLoop, ContendingLoop, &'static str) {
-        Store = "store" => (store, store_contending, "mov"),
-        Cas = "cas" => (exchange, exchange_contending, "lock cmpxchg"),
+        Store = "store" => (store, store_contending, "mov/stlr"),
+        Cas = "cas" => (exchange, exchange_contending, "lock cmpxchg/casal"),
     }
 }
 

@@ -63,7 +63,7 @@ contending_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/shootdown",
-    operation: "A page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors; of one thread in a process that has run on this processor alone.",
+    operation: "A page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors, which an interrupt tells on x86-64, and TLBI IS without one on arm64; of one thread in a process that has run on this processor alone.",
     avoid: "Change mappings rarely, many pages at once, and in processes with few threads.",
     source: "Documentation/arch/x86/tlb.rst; arch/x86/mm/tlb.c; arch/arm64/include/asm/tlbflush.h",
     crosses: &[KernelEntry, SystemCall, KernelCode, Tlb, PageFault, TlbShootdown, InterProcessorInterrupt],
@@ -75,7 +75,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |params| {
         let loops = Call::try_from(params).map(Call::value);
-        loops.map_or(NOT_TIMED, |(code, times)| Timed::Together { code, instruction: "syscall", times })
+        loops.map_or(NOT_TIMED, |(code, times)| Timed::Together { code, instruction: "syscall/svc", times })
     },
     cases: |machine| cases(&CALLS, &usual_threads(machine)),
     in_everything: |params, _| word(params, "call") == "munmap",

@@ -107,7 +107,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[CacheLine, MemoryAccess, Tlb],
     timed: |params| {
         let loops = Steps::try_from(params).map(Steps::value);
-        loops.map_or(NOT_TIMED, |(code, _)| Timed::Together { code, instruction: "mov", times: 1 })
+        loops.map_or(NOT_TIMED, |(code, _)| Timed::Together { code, instruction: "mov/str", times: 1 })
     },
     unit: Unit::NanosecondsPerLine,
     share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),

@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use huge pages (madvise MADV_HUGEPAGE), and keep together what is read together.",
     source: "Intel SDM vol. 3, Paging; Documentation/admin-guide/mm/transhuge.rst",
     crosses: &[Tlb, MemoryAccess],
-    timed: |_| Timed::Loop { code: TimedLoop::Long(CHASE), instruction: "mov", times: LOADS },
+    timed: |_| Timed::Loop { code: TimedLoop::Long(CHASE), instruction: "mov/ldr", times: LOADS },
     cases: |_| cases(&[32, 1024, 4096], &[4, 32]),
     in_everything: |params, _| number(params, "pages") == 4096 && number(params, "stride_kib") == 4,
     thorough_cases: |_| {

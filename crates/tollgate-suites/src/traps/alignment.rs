@@ -17,10 +17,10 @@ handler! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/alignment",
-    operation: "One misaligned load with the AC flag set (#AC) and the SIGBUS handler that counts it and clears the flag.",
+    operation: "One misaligned load that traps (with the AC flag set, on arm64 LDXR) and the SIGBUS handler that counts it and clears the flag, or steps over it.",
     avoid: "Leave alignment checks off: x86-64 loads misaligned data within a line at no extra latency.",
     source: "Intel SDM vol. 3, Interrupt 17",
-    timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
+    timed: |_| Timed::once("mov/ldxr", TimedLoop::Long(odd_load)),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
             return Err(skip!("a misaligned load does not trap here"));

@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 2, CALL",
     crosses: &[UserCode, Call, StoreForwarding],
     baseline: Baseline::Benchmark("traps/imul"),
-    timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
+    timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call/blr", times: TEN as usize },
     kind: Kind::Instance(|timed, _, _| {
         let words = [power as extern "C" fn(u32, u32) -> u32 as usize as u64, 0, 0, 0, 0, 0, 0];
         // SAFETY: the function takes two numbers and touches no memory.

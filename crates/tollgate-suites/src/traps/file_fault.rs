@@ -24,7 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Map with MAP_POPULATE, or read with pread; the kernel maps several cached pages with one fault.",
     source: "mmap(2); Linux mm/filemap.c, filemap_map_pages()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
-    timed: |_| Timed::once("mov", TimedLoop::Long(load)),
+    timed: |_| Timed::once("mov/ldr", TimedLoop::Long(load)),
     counts: Some("minor faults"),
     kind: Kind::Instance(|timed, _, _| {
         let file = file_of(PAGES * page_size())?;

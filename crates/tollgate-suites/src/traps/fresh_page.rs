@@ -77,7 +77,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 words! {
     enum By("by"): Timed {
         Touch = "touch" => SMALL,
-        Populate = "populate" => Timed::once("syscall", TimedLoop::Long(populate)),
+        Populate = "populate" => Timed::once("syscall/svc", TimedLoop::Long(populate)),
         Huge = "huge" => LARGE,
     }
 }

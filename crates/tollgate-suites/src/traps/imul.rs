@@ -16,11 +16,15 @@ pub(super) const TEN: u64 = 10;
 /// of the counter. On Linux 2.6.20 and a Celeron of 1.8 GHz this one took 11.5 cycles, the emulated one 1949.
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/imul",
-    operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
+    operation: "One multiplication with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
     avoid: "Nothing to avoid: emulated instructions are compared with this.",
     source: "Intel SDM vol. 2, IMUL",
     crosses: &[UserCode],
-    timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
+    timed: |_| Timed::Loop {
+        code: TimedLoop::Long(ten_products),
+        instruction: "imul/mul",
+        times: TEN as usize,
+    },
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here().with_ops(TEN))),
     ..PLAIN
 };

@@ -10,6 +10,7 @@ mod file_fault;
 mod fresh_page;
 mod general_protection;
 mod handler;
+mod id_register;
 mod imul;
 mod invalid_opcode;
 mod locked;
@@ -39,6 +40,7 @@ pub(crate) static SUITE: Suite = Suite {
         &branch::BENCHMARK,
         &invalid_opcode::BENCHMARK,
         &breakpoint::BENCHMARK,
+        &id_register::BENCHMARK,
         &divide::BENCHMARK,
         &general_protection::BENCHMARK,
         &segv::BENCHMARK,

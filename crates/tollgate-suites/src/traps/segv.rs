@@ -22,7 +22,7 @@ const MOST: usize = 256;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/segv",
-    operation: "One store to a read-only page (#PF) and the SIGSEGV handler that steps over it, or makes the page writable.",
+    operation: "One store to a read-only page and the SIGSEGV handler that steps over it, or makes the page writable.",
     avoid: "Use userfaultfd, or track writes by soft-dirty bits, in place of a SIGSEGV handler with mprotect.",
     source: "Intel SDM vol. 3, Interrupt 14; mprotect(2); userfaultfd(2)",
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy, SystemCall],

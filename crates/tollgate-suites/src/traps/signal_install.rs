@@ -22,7 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Install handlers once at start.",
     source: "sigaction(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigaction)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(rt_sigaction)),
     kind: Kind::Instance(|timed, _, _| {
         let Action { handler, flags, restorer, mask } = Action::of(count);
         let words = [handler as u64, flags, restorer as u64, mask, 0, 0, 0];

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ("traps/sigreturn", "the return of the handler alone"),
         ("entry/syscall", "a call that does nothing"),
     ],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
     headlines: &[Headline::of(Section::Faults, "signal to itself + handler", &[])],
     kind: Kind::Instance(|timed, _, _| {

@@ -41,7 +41,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Send fewer signals; signalfd reads them without a frame on the stack.",
     source: "sigreturn(2); signalfd(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
-    timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
+    timed: |_| Timed::once("syscall/svc", TimedLoop::Long(rt_sigreturn)),
     counts: Some("returns"),
     kind: Kind::Instance(|timed, _, _| {
         let around = FromFrame::captured()?;

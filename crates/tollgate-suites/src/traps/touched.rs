@@ -38,10 +38,10 @@ timed_loop! {
     aarch64 "ldr x0, [x20]", "mov w9, 1", "strb w9, [x0]", "ldr x9, [x20, #8]", "add x9, x0, x9", "str x9, [x20]"
 }
 
-pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));
-pub(super) const SMALL_IN_LOOP: Timed = Timed::once("mov", TimedLoop::Long(touch_in_loop));
-pub(super) const SMALL_AFTER_RETURN: Timed = Timed::once("mov", TimedLoop::Long(touch_after_return));
-pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
+pub(super) const SMALL: Timed = Timed::once("mov/strb", TimedLoop::Long(touch_small));
+pub(super) const SMALL_IN_LOOP: Timed = Timed::once("mov/strb", TimedLoop::Long(touch_in_loop));
+pub(super) const SMALL_AFTER_RETURN: Timed = Timed::once("mov/strb", TimedLoop::Long(touch_after_return));
+pub(super) const LARGE: Timed = Timed::once("mov/strb", TimedLoop::Long(touch_huge));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {

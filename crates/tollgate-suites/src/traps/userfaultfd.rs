@@ -34,7 +34,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Resolve several pages with one UFFDIO_COPY, and handle them on another processor.",
     source: "userfaultfd(2); ioctl_userfaultfd(2)",
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
-    timed: |_| Timed::once("mov", TimedLoop::Long(load)),
+    timed: |_| Timed::once("mov/ldr", TimedLoop::Long(load)),
     counts: Some("events"),
     kind: Kind::Instance(|timed, _, _| {
         let around = Pager::new()?;

@@ -42,7 +42,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| {
         By::try_from(params).map_or(NOT_TIMED, |by| {
             let (code, times) = by.value();
-            Timed::Loop { code, instruction: "syscall", times }
+            Timed::Loop { code, instruction: "syscall/svc", times }
         })
     },
     counts: Some("switches"),
