@@ -74,7 +74,7 @@ fn each_boot_counts_the_same_to_the_instruction() {
     assert!(count("entry/int80") < count("entry/int80-getpid"));
 }
 
-/// What an arm64 guest counts exactly.
+/// Benchmarks that an arm64 guest counts exactly.
 const EXACT: &str = "entry traps/imul traps/branch traps/breakpoint traps/id-register traps/segv traps/alignment traps/signal-install \
     traps/signal-self traps/sigreturn processes/population-memory files/read files/write files/fsync files/fdatasync files/open \
     files/stat files/rename files/unlink files/close-after-write files/small-file ipc/connect ipc/wait ipc/epoll-ctl ipc/file-lock";

@@ -28,7 +28,7 @@ fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)])
     Some(guest::says(home.path(), &said, &files, marks))
 }
 
-/// What a run in a guest says, the command of QEMU among it.
+/// Returns the messages of a run in a guest, QEMU's command among them.
 fn verbose(home: &Home, environment: &str) -> String {
     let words = ["run", "entry/syscall", "--processes", "1", "--verbose", "--in", environment];
     let output = home.tollgate(words).assert().get_output().clone();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::cleanup::Cleanup;
@@ -211,6 +211,11 @@ fn whichever_process_is_killed_nothing_is_left() {
             }
             started.child.wait().unwrap();
             drop((undone, directory));
+            // The kernel kills what is in the container by PR_SET_PDEATHSIG or with its PID namespace, after the victim has ended.
+            let began = Instant::now();
+            while !left(&marker, &path).is_empty() && began.elapsed() < Duration::from_secs(120) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             assert_eq!(left(&marker, &path), [""; 0], "{name}, {victim}");
         }
     }

@@ -35,7 +35,7 @@ struct Block {
     times: [u64; 2],
 }
 
-/// What a block is the kernel's entry for.
+/// Kinds of the kernel's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handles {
     Interrupt,
