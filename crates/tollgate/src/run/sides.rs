@@ -490,3 +490,31 @@ impl Prepared {
         (0..of).zip(&self.sides).map(part).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_of_several_switches_begins_with_none_on() {
+        let place = tempfile::tempdir().unwrap();
+        let log = place.path().join("log");
+        let echo = |word: &str| format!("echo {word} >> '{}'", log.display());
+        let switch =
+            |name: &str| Switch::new(Switched { name: name.to_owned(), on: echo(name), off: echo("off") });
+        let mut states = Alternated::Switches(vec![switch("first").unwrap(), switch("second").unwrap()]);
+        let cleanup = Cleanup::begin().unwrap();
+        assert!(states.promise(&cleanup).is_ok());
+        let mut said = |state: usize| {
+            std::fs::write(&log, "").unwrap();
+            states.switch(state).unwrap();
+            std::fs::read_to_string(&log).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        // All together, the first, again, all together, the second, and none.
+        assert_eq!(
+            [3, 1, 1, 3, 2, 0].map(&mut said),
+            ["first second", "off off first", "", "off first second", "off off second", "off"]
+        );
+        assert_eq!(states.end(), [""; 0]);
+    }
+}
