@@ -176,7 +176,9 @@ fn more_layouts(args: &VersusArgs, number: usize, runs: &[Run]) -> Option<usize>
         row.result.verdict == Verdict::Inconclusive && (args.bench.bench || is_asked_for(row.case()))
     };
     let deciding = rows.filter(is_open).filter_map(|row| row.result.layouts?.deciding).max()?;
-    let more = deciding.next_multiple_of(4).min(revisions::MOST_LAYOUTS);
+    // Each needs executions of its own.
+    let most = args.length.runs.or(args.length.max_runs).map_or(usize::MAX, |runs| runs as usize / 2);
+    let more = deciding.next_multiple_of(4).min(revisions::MOST_LAYOUTS).min(most);
     (more > number).then(|| {
         say::say(&format!("{number} layouts of each do not decide; again with up to {more}"));
         more
