@@ -63,6 +63,7 @@ fn who_does_not_end_is_stopped() {
 }
 
 #[test]
+#[ignore = "slow: .ci/weekly runs it"]
 fn who_writes_without_end_is_stopped() {
     let Some(kvm) = kvm() else { return };
     // Each byte is an exit, which takes long in an emulator on a loaded machine.

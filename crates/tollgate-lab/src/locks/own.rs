@@ -234,6 +234,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow: .ci/weekly runs it"]
     fn each_part_that_is_wrong_is_found() {
         let rip = "    pop rcx\n    add rsp, 8\n    pop r11";
         for (from, to, verdict) in [

@@ -92,7 +92,7 @@ mod tests {
                 number(&page)
             });
             let all =
-                pages.flat_map(|page| (0..PAGE as u64).step_by(16).map(move |at| (0x7000_0000 + at, page)));
+                pages.flat_map(|page| (0..PAGE as u64).step_by(64).map(move |at| (0x7000_0000 + at, page)));
             let all = all.map(|(address, page)| code.at(address, page));
             all.map(|UserFunction { file, name }| (file, name)).collect()
         };
