@@ -20,6 +20,8 @@ pub enum What {
     Names,
     /// If it is a file, also its contents.
     Content,
+    /// The contents also of a file that is younger than the command: it replaced one that was there.
+    Replaced,
     /// If it is a directory, everything below it.
     All,
 }

@@ -22,7 +22,7 @@ pub struct Request {
     /// Add up by file as well.
     pub files: bool,
     /// With `files`, keep also the paths by which files were opened, as the operation `named`: a path may lead to the file
-    /// over symbolic links. Only with ptrace(2).
+    /// over symbolic links. One that led to a file older than the trace has the operation `present` as well. Only with ptrace(2).
     pub paths: bool,
     /// The most single calls to keep with their times, for a timeline; 0 for none.
     pub events: usize,

@@ -101,7 +101,8 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let destination = destination(args)?;
     interrupt::install();
     commands.iter().filter(|_| asked.is_none() && !args.result.quiet).for_each(say_equal);
-    let Some(Measured { runs, interrupted, functions, stacks, revisions }) = measure(args, asked, commands)?
+    let Some(Measured { runs, interrupted, left_out, functions, stacks, revisions }) =
+        measure(args, asked, commands)?
     else {
         return Ok(());
     };
@@ -116,14 +117,29 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     // A condition that is met decides before one that is open.
     match (more::judge(args, &runs), judge(args, &runs)) {
         (Err(met @ Failure::Condition(_)), _) | (_, Err(met @ Failure::Condition(_))) => Err(met),
-        (of_counts, of_times) => of_counts.and(of_times),
+        (of_counts, of_times) => of_counts.and(of_times).and_then(|()| all_were_measured(args, left_out)),
     }
+}
+
+/// An environment that was left out may hide a result that meets a condition.
+fn all_were_measured(args: &VersusArgs, left_out: usize) -> Result<(), Failure> {
+    let option = match (args.result.fail_on.as_slice(), args.result.budget.as_slice()) {
+        _ if left_out == 0 => return Ok(()),
+        ([], []) => return Ok(()),
+        ([], _) => "--budget",
+        _ => "--fail-on",
+    };
+    let of = args.environments.len();
+    let measured = of.saturating_sub(left_out);
+    Err(Failure::Undecided(format!("{option}: {measured} of {of} environments were measured")))
 }
 
 /// The runs of a comparison, and what else was found.
 struct Measured {
     runs: Vec<Run>,
     interrupted: Option<i32>,
+    /// The number of environments that could not be measured.
+    left_out: usize,
     functions: Vec<Vec<FunctionCount>>,
     stacks: Vec<Stacks>,
     /// The builds stay as long as this.
@@ -139,7 +155,7 @@ fn measure(
     let began = SystemTime::now();
     let mut revisions = asked.map(|asked| revisions::built(args, asked)).transpose()?;
     let mut layouts = None;
-    let (runs, interrupted, functions, stacks) = loop {
+    let (runs, interrupted, left_out, functions, stacks) = loop {
         if let Some(revisions) = &mut revisions {
             if layouts.is_none() && revisions.are_equal(args)? {
                 return Ok(None);
@@ -152,16 +168,17 @@ fn measure(
             None => benches::execute(args, revisions.as_ref(), began)?,
         };
         let interrupted = compared.interrupted;
+        let left_out = args.environments.len().saturating_sub(places.iter().flatten().count());
         let runs = runs(args, began, compared, &places, kept)?;
         match layouts.filter(|_| interrupted.is_none()).and_then(|number| more_layouts(args, number, &runs)) {
             Some(more) => layouts = Some(more),
-            None => break (runs, interrupted, functions, stacks),
+            None => break (runs, interrupted, left_out, functions, stacks),
         }
     };
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
-    Ok(Some(Measured { runs, interrupted, functions, stacks, revisions }))
+    Ok(Some(Measured { runs, interrupted, left_out, functions, stacks, revisions }))
 }
 
 /// Returns how many layouts would decide a comparison that `number` leave open, and says so. `None` if the user gave a number.

@@ -229,9 +229,14 @@ fn what_a_command_opens_comes_along_and_what_is_around_it_is_executed_in_the_gue
         "test -d /tollgate || exit 0; cmp {tree}/link {tree}/opened && grep -q more {tree}/taken && \
          test $(stat -c %Y {tree}/opened) -gt 1700000000 && test -e {tree}/made && test ! -e {tree}/prepared"
     );
+    // It replaces a file that it reads, as git(1) does with its index, so the file is younger than the command.
+    let kept = home.path().join("kept").display().to_string();
+    std::fs::write(&kept, "text").expect("a file");
+    let replace = format!("grep text {kept} && cp {kept} {kept}.new && mv {kept}.new {kept} || exit");
     // A file that only the guest uses is opened here as well.
-    let setup =
-        format!("touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link");
+    let setup = format!(
+        "{replace}; touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link"
+    );
     let conclude = format!("rm -f {tree}/prepared");
     let words = [
         "--in",
@@ -463,6 +468,9 @@ fn a_kernel_that_does_not_boot_is_left_out_of_a_comparison_that_needs_two() {
     let shown = String::from_utf8(output.stdout).expect("text");
     assert!(said.starts_with(&format!("{crashing}: ")) && !shown.contains(&crashing), "{said}: {shown}");
     assert_eq!(shown.matches(" compared with ").count(), 1, "{shown}");
+    let judged = home.tollgate(words.into_iter().chain(["--fail-on", "more"])).assert().code(3);
+    let said = String::from_utf8_lossy(&judged.get_output().stderr);
+    assert!(said.ends_with("--fail-on: 2 of 3 environments were measured\n"), "{said}");
 }
 
 #[test]

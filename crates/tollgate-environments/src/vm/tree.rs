@@ -52,8 +52,8 @@ struct Entry {
 }
 
 impl Tree {
-    /// Reads all that is wanted. A file that was made after `since` is left out, unless everything in its directory is
-    /// wanted. Fails if it is too much or a directory cannot be read.
+    /// Reads all that is wanted. A file that was made after `since` is left out, unless it replaced another or
+    /// everything in its directory is wanted. Fails if it is too much or a directory cannot be read.
     pub fn read(wanted: &[Wanted], since: SystemTime) -> Result<Self, EnvironmentError> {
         let mut tree = Self { since: Some(since), ..Self::default() };
         // Programs have paths built in that begin with these, such as /lib and /bin.
@@ -164,7 +164,7 @@ impl Tree {
     /// Adds the wanted contents of a directory, whose path has no links.
     fn below(&mut self, place: &Path, what: What) -> Result<(), EnvironmentError> {
         let inner = match what {
-            What::Names | What::Content => What::Presence,
+            What::Names | What::Content | What::Replaced => What::Presence,
             What::All => What::All,
             What::Presence => return Ok(()),
         };
@@ -190,7 +190,7 @@ impl Tree {
 
     fn file(&mut self, place: &Path, about: Metadata, what: What) -> Result<(), EnvironmentError> {
         let is_new = |since: SystemTime| about.created().is_ok_and(|created| created >= since);
-        if !about.is_file() || (what != What::All && self.since.is_some_and(is_new)) {
+        if !about.is_file() || (what < What::Replaced && self.since.is_some_and(is_new)) {
             return Ok(());
         }
         let has_content = what >= What::Content;

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use std::{fs, os::unix::fs::MetadataExt};
 
 use hashbrown::HashMap;
@@ -21,6 +22,8 @@ const PATH_MAX: usize = 4096;
 const MOST_DESCRIPTORS: usize = 4096;
 /// The operation of a path by which a file was opened.
 const NAMED: &str = "named";
+/// The operation of such a path if it led to a file that is older than the trace. The command may replace that file.
+const PRESENT: &str = "present";
 const CURRENT: i32 = libc::AT_FDCWD;
 
 /// The descriptors of a process that a call closes or replaces.
@@ -45,7 +48,8 @@ impl Replaces {
 
 #[derive(Debug, Default)]
 pub struct Files {
-    keeps_paths: bool,
+    /// Since when paths are kept, if they are.
+    keeps_paths: Option<SystemTime>,
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Operations>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
@@ -59,7 +63,7 @@ pub struct Files {
 
 impl Files {
     pub fn with(keeps_paths: bool) -> Self {
-        Self { keeps_paths, ..Self::default() }
+        Self { keeps_paths: keeps_paths.then(SystemTime::now), ..Self::default() }
     }
 
     fn meaning(&mut self, key: Key) -> (Option<Operation>, Replaces) {
@@ -76,8 +80,8 @@ impl Files {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
             Names::Opened { at } => {
-                if self.keeps_paths {
-                    self.note_path(thread.pid, at, arguments);
+                if let Some(since) = self.keeps_paths {
+                    self.note_path(thread.pid, at, arguments, since);
                 }
                 None
             }
@@ -88,12 +92,19 @@ impl Files {
         Some(Named { operation, file })
     }
 
-    fn note_path(&mut self, process: libc::pid_t, at: bool, arguments: &[u64; 6]) {
+    fn note_path(&mut self, process: libc::pid_t, at: bool, arguments: &[u64; 6], since: SystemTime) {
         let (directory, path) =
             if at { (arguments[0] as i32, arguments[1]) } else { (CURRENT, arguments[0]) };
-        let file = self.of_path(process, directory, path);
+        let Some(path) = read_path(process, path).and_then(|path| absolute(process, directory, path)) else {
+            return;
+        };
+        let is_older = fs::metadata(&path).and_then(|about| about.created()).is_ok_and(|at| at < since);
+        let file = self.number(path);
         if let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) {
             entry.by_name(NAMED).count += 1;
+            if is_older {
+                entry.by_name(PRESENT).count += 1;
+            }
         }
     }
 
@@ -218,17 +229,7 @@ impl Files {
         if path.as_os_str().is_empty() && directory != CURRENT {
             return self.of_descriptor(process, directory);
         }
-        let path = if path.is_absolute() {
-            path
-        } else {
-            let link = match directory {
-                CURRENT => format!("/proc/{process}/cwd"),
-                directory => format!("/proc/{process}/fd/{directory}"),
-            };
-            fs::read_link(link).ok()?.join(path)
-        };
-        // `./a` and `a//b` are normalized; `..` may follow a symbolic link, and stays.
-        self.number(path.components().collect())
+        self.number(absolute(process, directory, path)?)
     }
 
     fn number(&mut self, path: PathBuf) -> Option<u32> {
@@ -252,6 +253,21 @@ impl Files {
             (path.to_string_lossy().into_owned(), operations)
         }))
     }
+}
+
+/// The path from the root, of a path in a directory that a process has open.
+fn absolute(process: libc::pid_t, directory: i32, path: PathBuf) -> Option<PathBuf> {
+    let path = if path.is_absolute() {
+        path
+    } else {
+        let link = match directory {
+            CURRENT => format!("/proc/{process}/cwd"),
+            directory => format!("/proc/{process}/fd/{directory}"),
+        };
+        fs::read_link(link).ok()?.join(path)
+    };
+    // `./a` and `a//b` are normalized; `..` may follow a symbolic link, and stays.
+    Some(path.components().collect())
 }
 
 /// Removes the suffix that the kernel adds to the path of a removed file (proc_pid_fd(5)), unless the file's name ends like that.

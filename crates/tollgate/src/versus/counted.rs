@@ -241,7 +241,7 @@ impl Brought {
             (Some(other), None) => Some(other),
             _ => own.as_ref(),
         };
-        let contents = self.wanted.iter().filter(|(_, what)| **what == What::Content);
+        let contents = self.wanted.iter().filter(|(_, what)| matches!(what, What::Content | What::Replaced));
         let mut files: Vec<PathBuf> = contents.map(|(path, _)| path.clone()).collect();
         // The kernel loads these without a call that opens them: a script's interpreter, which has a loader itself.
         for _ in 0..2 {
@@ -619,8 +619,13 @@ fn needed(file: &FileTime) -> Option<(&Path, What)> {
     /// The operations that need its contents.
     const OPENED: [&str; 5] = ["named", "open", "read", "execve", "execveat"];
     let path = Path::new(&file.path);
-    let is_opened = file.operations.iter().any(|of| OPENED.contains(&of.operation.as_str()));
-    path.is_absolute().then_some((path, if is_opened { What::Content } else { What::Presence }))
+    let is_any = |names: &[&str]| file.operations.iter().any(|of| names.contains(&of.operation.as_str()));
+    let what = match () {
+        () if is_any(&["present"]) => What::Replaced,
+        () if is_any(&OPENED) => What::Content,
+        () => What::Presence,
+    };
+    path.is_absolute().then_some((path, what))
 }
 
 fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
