@@ -3,7 +3,8 @@
 //! - Parsing and choosing: `settings` is what its name asks for, `board` what differs between architectures. `kernel` is the file that is
 //!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
-//!   `programs` are the host's programs for it, `tree` the host's files that commands need. `planted` is how `/init` makes
+//!   `programs` are the host's programs for it, `audit` the one
+//!   that loads rules, `tree` the host's files that commands need. `planted` is how `/init` makes
 //!   them and executes the commands. `file_system` has modules and packages of file systems. `layout` is shared by both
 //!   sides.
 //! - Devices: `devices` has the `disk`, where the guest measures files, and `share`, the host's program directories. `on_ram`
@@ -13,6 +14,7 @@
 //!   knows of a guest.
 //! - Inside: `init` leads from `/init` to the agent, and `inside` is what the agent reports.
 
+mod audit;
 mod board;
 mod console;
 mod devices;
@@ -125,16 +127,25 @@ impl Guest {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
         let on = spec.on.as_ref();
-        if on.is_some() && !spec.arch.is_here() {
+        if (on.is_some() || spec.audit.is_some()) && !spec.arch.is_here() {
             return Err(unusable!(
-                "vm: on=: it needs programs such as mkfs, and the host has none for {}; omit it",
+                "vm: on= and audit= need programs such as mkfs, and the host has none for {}; omit them",
                 spec.arch
             ));
         }
         let ram = on.map(|on| on_ram::prepare(on, &kernel, &mut modules, private, stop)).transpose()?;
         let devices = Devices::prepare(spec, accel, &kernel, &mut modules, paths)?;
         let machine = Machine::new(spec, accel, channel);
-        let (initramfs, contents) = root(&mut program, &kernel, &modules, &machine, &devices, on.zip(ram))?;
+        let (mut initramfs, mut contents) =
+            root(&mut program, &kernel, &modules, &machine, &devices, on.zip(ram))?;
+        if let Some(of) = &spec.audit {
+            let audit = audit::prepare(of, stop)?;
+            let fault = |error: std::io::Error| unusable!("vm: audit=: {}", plainly(error));
+            let mut more = Initramfs::behind(initramfs).map_err(fault)?;
+            audit.write(&mut more).map_err(fault)?;
+            contents.extend_from_slice(more.contents());
+            initramfs = more.finish().map_err(fault)?;
+        }
         let console = RefCell::default();
         let timed = OnceCell::new();
         let running = Rc::default();

@@ -24,6 +24,9 @@ pub const CALLS: [(&str, &str); 6] = [
     ("traps/minor-fault{page=4k}", "fault"),
 ];
 
+/// The parameter of a guest without this machine's audit rules.
+pub const WITHOUT_AUDIT: &str = "audit=0";
+
 /// Something that sits on boundaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,6 +53,8 @@ pub enum Way {
         without: String,
         /// The command that brings it back.
         with: String,
+        /// The parameter of a guest that counts without it as well.
+        parameter: Option<&'static str>,
     },
     /// A parameter of the kernel decides: a guest counts instructions with and without it.
     Counted {
@@ -63,6 +68,17 @@ pub enum Way {
         /// The reason, and what would show it.
         why: &'static str,
     },
+}
+
+impl Way {
+    /// The parameter that takes it away from a guest.
+    pub fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::Measured { parameter, .. } => *parameter,
+            Self::Counted { parameter } => Some(parameter),
+            Self::Statistics | Self::NotKnown { .. } => None,
+        }
+    }
 }
 
 /// Lists what is on, by the facts of a machine, the heaviest first.
@@ -84,7 +100,7 @@ pub fn charges(facts: &Facts) -> Vec<Charge> {
     // Rules of audit and its state are one thing: the first is the heavier.
     let mut seen = Vec::new();
     all.retain(|charge| {
-        let is_new = !matches!(charge.way, Way::Measured { .. }) || !seen.contains(&charge.way);
+        let is_new = !charge.fact.starts_with("audit.") || !seen.contains(&charge.way);
         seen.push(charge.way.clone());
         is_new
     });
@@ -94,11 +110,16 @@ pub fn charges(facts: &Facts) -> Vec<Charge> {
 fn way(fact: &str, facts: &Facts) -> Way {
     let known = |name: &str| facts.get(name)?.value();
     let not_known = |why| Way::NotKnown { why };
-    let measured = |without: &str, with: String| Way::Measured { without: without.to_owned(), with };
+    let measured =
+        |without: &str, with: String| Way::Measured { without: without.to_owned(), with, parameter: None };
     match fact {
         "audit.rules" | "audit.enabled" => match known("audit.enabled").and_then(|value| value.as_f64()) {
-            Some(1.0) => measured("auditctl -e 0", "auditctl -e 1".to_owned()),
-            Some(2.0) => not_known("the rules are locked until the next boot (auditctl -e 2)"),
+            Some(1.0) => Way::Measured {
+                without: "auditctl -e 0".to_owned(),
+                with: "auditctl -e 1".to_owned(),
+                parameter: Some(WITHOUT_AUDIT),
+            },
+            Some(2.0) => Way::Counted { parameter: WITHOUT_AUDIT },
             _ => not_known("auditing is off, or its state is unknown: nothing may be switched on"),
         },
         "kernel.tracer" => match known(fact).and_then(|value| value.as_text()).filter(|name| is_word(name)) {
@@ -119,6 +140,7 @@ fn way(fact: &str, facts: &Facts) -> Way {
         "kernel.kprobes" => {
             not_known("if they are armed, run --switch with 0 and 1 in /sys/kernel/debug/kprobes/enabled")
         }
+        "kernel.lsm" => Way::Counted { parameter: "lsm=" },
         _ if fact.starts_with("mitigation.") => Way::Counted { parameter: "mitigations=off" },
         _ if fact.starts_with("bpf.") => Way::Statistics,
         _ if fact.starts_with("hypervisor.") => {
@@ -260,14 +282,18 @@ impl<'a> Bill<'a> {
             let on = if boundaries.is_empty() { "everything".to_owned() } else { boundaries.join(", ") };
             text.push_str(&paragraph(&format!("on {on}"), width, &format!("{}: ", clean(name))));
             let how = match way {
-                Way::Measured { without, with } => {
+                Way::Measured { without, with, .. } => {
                     format!("measured: `{without}` takes it away, `{with}` brings it back")
                 }
-                Way::Counted { parameter } => format!("counted: a guest with {parameter} is without it"),
+                Way::Counted { .. } => String::new(),
                 Way::Statistics => "timed by the kernel while kernel.bpf_stats_enabled is 1".to_owned(),
                 Way::NotKnown { why } => format!("not known: {why}"),
             };
-            text.push_str(&paragraph(&how, width, "    "));
+            let counted =
+                way.parameter().map(|parameter| format!("counted: a guest with {parameter} is without it"));
+            for how in Some(how).filter(|how| !how.is_empty()).into_iter().chain(counted) {
+                text.push_str(&paragraph(&how, width, "    "));
+            }
         }
         if !self.hidden.is_empty() {
             let hidden = format!("Only root may see: {}", listed(&self.hidden));
@@ -277,7 +303,8 @@ impl<'a> Bill<'a> {
     }
 }
 
-/// A row for each thing that was taken away, with what that saves; the sum and the rest, if there are several.
+/// A row for each thing that was taken away, with what that saves. Several have a row of their sum, of all that were taken away
+/// together, and of what the sum does not explain.
 fn matrix(session: &Session) -> Table {
     let heads = std::iter::once("without").chain(CALLS.map(|(_, call)| call));
     let mut table = Table::of_columns(heads.map(Into::into).collect());
@@ -292,63 +319,66 @@ fn matrix(session: &Session) -> Table {
     };
     let signed =
         |value: f64, at| format!("{}{}", if value < 0.0 { "-" } else { "+" }, shown(value.abs(), at));
+    let cells = |of: &dyn Fn(usize) -> String| (0..CALLS.len()).map(of).collect::<Vec<_>>();
     let mut line = |name: &str, cells: Vec<String>, look| {
         table.row(look, &std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>(), &[]);
     };
-    let cells = base.iter().enumerate();
-    line(
-        "nothing",
-        cells.map(|(at, base)| base.map_or_else(|| NONE.to_owned(), |base| shown(base, at))).collect(),
-        Look::Plain,
-    );
-    let alone = session.comparisons.len();
-    // The last of several is without all.
-    let singles = if alone > 2 { alone - 1 } else { alone };
-    let (mut sums, mut all) = ([0.0; CALLS.len()], [None; CALLS.len()]);
-    for (number, (member, comparison)) in session.others().enumerate() {
-        let found: Vec<Option<&ComparedRow>> = CALLS.iter().map(|(name, _)| row(comparison, name)).collect();
-        let saved = |at: usize| found[at].and_then(ComparedRow::adds);
-        let is_same = |at: usize| found[at].is_some_and(|row| row.result.verdict == Verdict::Same);
-        let is_open = |at: usize| found[at].is_none_or(|row| row.result.verdict == Verdict::Inconclusive);
-        let cell = |at: usize| match saved(at) {
-            _ if is_open(at) => NONE.to_owned(),
-            _ if is_same(at) => "same".to_owned(),
-            Some(saved) => signed(saved, at),
+    let shown_base = |at: usize| base[at].map_or_else(|| NONE.to_owned(), |base| shown(base, at));
+    line("nothing", cells(&shown_base), Look::Plain);
+    let mut changes = |name: &str, found: Changes| {
+        let cell = |at: usize| match found[at] {
             None => NONE.to_owned(),
+            Some((_, true)) => "same".to_owned(),
+            Some((adds, false)) => signed(adds, at),
         };
-        line(&clean(&name(member.part, number, singles)), (0..CALLS.len()).map(cell).collect(), Look::Plain);
-        let share = |at: usize| match (saved(at), base[at]) {
-            (Some(saved), Some(base)) if base > 0.0 && !is_same(at) && !is_open(at) => {
-                let sign = if saved < 0.0 { "-" } else { "+" };
-                format!("{sign}{}", figures::percent(saved.abs() / base))
+        line(name, cells(&cell), Look::Plain);
+        let share = |at: usize| match (found[at], base[at]) {
+            (Some((adds, false)), Some(base)) if adds.abs() > LEAST_SHARE * base => {
+                let sign = if adds < 0.0 { "-" } else { "+" };
+                format!("{sign}{}", figures::percent(adds.abs() / base))
             }
             _ => String::new(),
         };
-        let shares: Vec<String> = (0..CALLS.len()).map(share).collect();
+        let shares = cells(&share);
         if shares.iter().any(|share| !share.is_empty()) {
             line("", shares, Look::Faint);
         }
-        for at in 0..CALLS.len() {
-            if number < singles {
-                sums[at] += saved(at).filter(|_| !is_same(at) && !is_open(at)).unwrap_or(0.0);
-            } else {
-                all[at] = saved(at).filter(|_| !is_open(at));
-            }
-        }
+    };
+    let found: Vec<Changes> = session.comparisons.iter().map(changes_of).collect();
+    // The last of several is without all.
+    let singles = if found.len() > 2 { found.len() - 1 } else { found.len() };
+    for (found, (member, _)) in found[..singles].iter().zip(session.others()) {
+        let one = match member.part.switches.as_slice() {
+            [one] => &one.name,
+            _ => &member.part.environment,
+        };
+        changes(&clean(one), *found);
     }
-    if singles < alone {
-        let rest = |at: usize| all[at].map_or_else(|| NONE.to_owned(), |all| signed(all - sums[at], at));
-        line("beyond their sum", (0..CALLS.len()).map(rest).collect(), Look::Plain);
+    if let [singles @ .., all] = found.as_slice()
+        && singles.len() > 1
+    {
+        // A sum with something undecided is not known.
+        let sum: [Option<f64>; CALLS.len()] =
+            std::array::from_fn(|at| singles.iter().map(|one| one[at].map(|(adds, _)| adds)).sum());
+        changes("their sum", sum.map(|sum| Some((sum?, false))));
+        changes("all", *all);
+        let rest = |at: usize| Some((all[at]?.0 - sum[at]?, false));
+        changes("unexplained", std::array::from_fn(rest));
     }
     table
 }
 
-fn name(part: &tollgate_model::Part, number: usize, singles: usize) -> String {
-    match part.switches.as_slice() {
-        _ if number >= singles => "all".to_owned(),
-        [one] => one.name.clone(),
-        _ => part.environment.clone(),
-    }
+/// A smaller share of a call is not shown.
+const LEAST_SHARE: f64 = 1e-4;
+
+/// What each call takes more, and whether that is none; `None` if it is not decided.
+type Changes = [Option<(f64, bool)>; CALLS.len()];
+
+fn changes_of(comparison: &Comparison) -> Changes {
+    CALLS.map(|(name, _)| {
+        let row = row(comparison, name).filter(|row| row.result.verdict != Verdict::Inconclusive)?;
+        Some((row.adds()?, row.result.verdict == Verdict::Same))
+    })
 }
 
 fn row<'s, 'a>(comparison: &'s Comparison<'a>, case: &str) -> Option<&'s ComparedRow<'a>> {

@@ -108,6 +108,7 @@ fn state(name: &str, value: &FactValue) -> Option<(u8, String)> {
         "bpf.security" => some(4, !items.is_empty(), "BPF on security hooks"),
         "bpf.network" => some(5, !items.is_empty(), "BPF on sockets"),
         "cgroup.depth" => some(6, number >= 3.0, "nested control groups"),
+        "kernel.lsm" => some(6, items.iter().any(|module| module != "capability"), "security modules"),
         "memory.thp" => some(6, text == "madvise", "huge pages only on madvise")
             .or_else(|| some(6, text == "never", "huge pages off")),
         _ => None,

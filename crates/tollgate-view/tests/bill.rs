@@ -60,8 +60,9 @@ fn what_a_shell_would_read_otherwise_is_not_given_to_it() {
     // Nothing that is off, or locked, is switched on at the end.
     for enabled in [0, 2] {
         let state = ("audit.enabled", Fact::known(enabled, "test"));
-        let rules = charges(&facts(&[state, ("audit.rules", list(&["always,exit"]))])).remove(0);
-        assert!(matches!(rules.way, Way::NotKnown { .. }), "{enabled}");
+        let rules = charges(&facts(&[state, ("audit.rules", list(&["always,exit"]))]));
+        assert!(!rules.iter().any(|one| matches!(one.way, Way::Measured { .. })), "{rules:?}");
+        assert_eq!(rules[0].way.parameter(), (enabled == 2).then_some("audit=0"));
     }
 }
 

@@ -7,7 +7,7 @@ use tollgate_engine::interrupt;
 use tollgate_environments::{Cleanup, KnobSetting};
 use tollgate_inspect::{Machine, bpf, read_facts};
 use tollgate_model::{Fact, FactValue, Run};
-use tollgate_view::bill::{self, Bill, CALLS, Charge, Runs, Way};
+use tollgate_view::bill::{self, Bill, CALLS, Charge, Runs, WITHOUT_AUDIT, Way};
 use tollgate_view::session::Session;
 
 use crate::args::bill::BillArgs;
@@ -77,7 +77,7 @@ impl BillArgs {
 fn turns(charges: &[Charge], time: Option<Duration>) -> Option<Result<RunArgs, Failure>> {
     let mut words = calls();
     for Charge { name, way, .. } in charges {
-        if let Way::Measured { without, with } = way {
+        if let Way::Measured { without, with, .. } = way {
             words.extend(["--switch", without, with, name].map(str::to_owned));
         }
     }
@@ -89,21 +89,26 @@ fn turns(charges: &[Charge], time: Option<Duration>) -> Option<Result<RunArgs, F
     (switches > 0).then(|| RunArgs::of_words(words))
 }
 
-/// A session of guests: one as its kernel boots by default, and one without each thing that a parameter takes away.
+/// A session of guests: one with this machine's audit rules, one without each thing that a parameter takes away, and one
+/// without all of several.
 fn guests(charges: &[Charge]) -> Option<Result<RunArgs, Failure>> {
     let mut parameters: Vec<&str> = Vec::new();
-    for charge in charges {
-        match charge.way {
-            Way::Counted { parameter } if !parameters.contains(&parameter) => parameters.push(parameter),
-            _ => {}
+    for parameter in charges.iter().filter_map(|charge| charge.way.parameter()) {
+        if !parameters.contains(&parameter) {
+            parameters.push(parameter);
         }
     }
-    let without = parameters.iter().map(|parameter| {
-        let name = parameter.split('=').next().unwrap_or(parameter);
-        format!("--in={name}=vm:exact,append={parameter}")
-    });
-    let words = calls().into_iter().chain(["--in=vm:exact".to_owned()]).chain(without);
-    (!parameters.is_empty()).then(|| RunArgs::of_words(words.collect()))
+    let guest = |name: &str, without: &[&str]| {
+        let has_rules = parameters.contains(&WITHOUT_AUDIT) && !without.contains(&WITHOUT_AUDIT);
+        let rules = if has_rules { ",audit=loaded" } else { "" };
+        format!("--in={name}=vm:exact{rules},append={}", without.join(" "))
+    };
+    let one = |parameter: &&str| guest(parameter.split('=').next().unwrap_or(parameter), &[parameter]);
+    let mut words = calls();
+    words.push(guest("all", &[]));
+    words.extend(parameters.iter().map(one));
+    words.extend((parameters.len() > 1).then(|| guest("none", &parameters)));
+    (!parameters.is_empty()).then(|| RunArgs::of_words(words))
 }
 
 fn calls() -> Vec<String> {

@@ -25,7 +25,7 @@ fn names_are_read_and_shown_as_they_were_given() {
         "gvisor:platform=systrap",
         "vm",
         "vm:exact",
-        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,program=/x/tollgate,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,on=ram:xfs,exact",
+        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,audit=/x/rules,program=/x/tollgate,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,on=ram:xfs,exact",
         "ssh:user@machine",
         "exec:docker run -i --rm image",
         "exec: sh -c 'exec \"$0\" \"$@\"', ",
@@ -43,6 +43,7 @@ fn what_names_something_outside_is_known() {
         ("vm:exact,kernel=bzImage", "kernel="),
         ("vm:append=init=/bin/sh", "append="),
         ("vm:on=ram", "on="),
+        ("vm:audit=loaded", "audit="),
         ("vm:program=tollgate", "program="),
         ("host:nice=5,dir=.", "dir="),
         ("host:env.LD_PRELOAD=x.so", "env.LD_PRELOAD="),
@@ -196,11 +197,11 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
         ),
         (
             "vm:x=1",
-            "vm:x=1: vm has no key x; its keys are kernel, append, arch, program, cpus, memory, accel, vmm, cache, on and exact",
+            "vm:x=1: vm has no key x; its keys are kernel, append, audit, arch, program, cpus, memory, accel, vmm, cache, on and exact",
         ),
         (
             "vm:exat",
-            "vm:exat: vm has no key exat (did you mean exact?); its keys are kernel, append, arch, program, cpus, memory, \
+            "vm:exat: vm has no key exat (did you mean exact?); its keys are kernel, append, audit, arch, program, cpus, memory, \
              accel, vmm, cache, on and exact",
         ),
         ("vm:arch=arm", "vm:arch=arm: arch is one of x86-64 and arm64, not `arm` (did you mean arm64?)"),

@@ -13,8 +13,11 @@ use rustix::mount::{MountFlags, mount};
 use rustix::termios;
 use tollgate_engine::versus::counted::PATH;
 
-use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
+use super::layout::{
+    AUDITCTL, BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, RULES, SAYS, SEED, SHARES, WORK,
+};
 use super::planted;
+use crate::commands;
 
 /// Time for a channel to appear after its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,6 +56,7 @@ fn serve(channel: &str) -> Result<(), String> {
     let has_commands = planted::is_there();
     mount_all(has_commands);
     seed();
+    audit()?;
     if has_commands {
         planted::execute()?;
     }
@@ -109,6 +113,16 @@ fn seed() {
     (pool.bytes, pool.bits) = (length as libc::c_int, 8 * length as libc::c_int);
     // SAFETY: the kernel reads the structure, which outlives the call.
     unsafe { libc::ioctl(generator.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
+}
+
+/// Begins to audit by the rules of `audit=`. All that starts later is audited.
+fn audit() -> Result<(), String> {
+    let [auditctl, rules] = [AUDITCTL, RULES].map(|file| Path::new("/").join(file));
+    if !rules.exists() {
+        return Ok(());
+    }
+    let loaded = commands::run(&auditctl, &["-R".as_ref(), rules.as_os_str()], &|| false);
+    loaded.map(drop).map_err(|why| format!("audit=: {why}"))
 }
 
 fn load_modules() -> Result<(), String> {

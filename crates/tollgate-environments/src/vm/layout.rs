@@ -30,6 +30,9 @@ pub(super) const DISK: &str = "tollgate/disk";
 pub(super) const SHARES: &str = "tollgate/shares";
 /// Seed of the kernel's random numbers if instructions are counted: the same bytes at each boot.
 pub(super) const SEED: &str = "tollgate/seed";
+/// Rules of auditctl(8) that the kernel gets before anything is measured, and a link to auditctl.
+pub(super) const RULES: &str = "tollgate/audit.rules";
+pub(super) const AUDITCTL: &str = "tollgate/auditctl";
 /// The files that commands need: those that are not in the archive, and the owners, modes and times of all.
 pub(super) const TREE: &str = "tollgate/tree";
 /// Kinds of its entries: directory, link, file in the archive, and file of which only the size is known.

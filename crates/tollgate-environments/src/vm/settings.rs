@@ -10,6 +10,7 @@ pub(crate) const KEYS: &[Key] = &[
     // A guest consists of only its kernel and its command line.
     Key::own("kernel", "FILE").changes(Changes::AnyFact),
     Key::own("append", "TEXT").plain().changes(Changes::AnyFact),
+    Key::own("audit", "FILE").changes(Changes::Facts(&["audit."])),
     Key::one_of("arch", &Architecture::WORDS),
     Key::own("program", "FILE"),
     Key::own("cpus", "N").plain().changes(Changes::Facts(&["cpu."])),
@@ -27,12 +28,14 @@ const LEAST_MEMORY: u64 = 128 << 20;
 /// No processor addresses more.
 const MOST_MEMORY: u64 = 1 << 46;
 
-/// `vm[:kernel=FILE][,append=TEXT][,arch=x86-64|arm64][,program=FILE][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
+/// `vm[:kernel=FILE][,append=TEXT][,audit=FILE][,arch=x86-64|arm64][,program=FILE][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vm {
     /// A bzImage, vmlinux or Image; `None` for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
     pub append: Option<String>,
+    /// Rules of auditctl(8), or those of this machine.
+    pub audit: Option<PathBuf>,
     pub arch: Architecture,
     /// This program for the guest's architecture, if it is not found.
     pub program: Option<PathBuf>,
@@ -108,6 +111,8 @@ impl Vm {
                 }
             }
             "kernel" => self.kernel = Some(Path::new(value).to_owned()),
+            "audit" if value.is_empty() => return Err("audit is a file with rules of auditctl".to_owned()),
+            "audit" => self.audit = Some(Path::new(value).to_owned()),
             "append" => self.append = Some(value.to_owned()),
             "cpus" => {
                 let number = value.parse().ok().filter(|number| (1..=MOST_CPUS).contains(number));
@@ -131,6 +136,7 @@ impl Vm {
         [
             of("kernel", self.kernel.as_ref().map(|file| file.display().to_string())),
             of("append", self.append.clone()),
+            of("audit", self.audit.as_ref().map(|file| file.display().to_string())),
             of("arch", (!self.arch.is_here()).then(|| self.arch.name().to_owned())),
             of("program", self.program.as_ref().map(|file| file.display().to_string())),
             of("cpus", self.cpus.map(|cpus| cpus.to_string())),
