@@ -25,12 +25,11 @@ pub(super) struct Audit {
 /// Finds auditctl, and reads the rules. An error says what is missing, with its package.
 pub(super) fn prepare(of: &Path, stop: &dyn Fn() -> bool) -> Result<Audit, EnvironmentError> {
     let programs = programs::files("auditctl", "auditd", stop)?;
-    // First, because the rules may lock the state with -e 2.
-    let mut rules = "-e 1\n".to_owned();
+    let mut rules = String::new();
     if of == Path::new(LOADED) {
         let loaded = commands::output(&programs[0], &["-l"], stop)?;
         if !loaded.starts_with("No rules") {
-            rules.push_str(&loaded);
+            rules = loaded;
         }
     } else {
         let read = open_regular(of).and_then(|file| Ok(file.take(MOST).read_to_string(&mut rules)?));

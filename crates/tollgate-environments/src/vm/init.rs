@@ -121,8 +121,11 @@ fn audit() -> Result<(), String> {
     if !rules.exists() {
         return Ok(());
     }
-    let loaded = commands::run(&auditctl, &["-R".as_ref(), rules.as_os_str()], &|| false);
-    loaded.map(drop).map_err(|why| format!("audit=: {why}"))
+    // In this order, because the rules may lock the state with -e 2.
+    for arguments in [["-e".as_ref(), "1".as_ref()], ["-R".as_ref(), rules.as_os_str()]] {
+        commands::run(&auditctl, &arguments, &|| false).map_err(|why| format!("audit=: {why}"))?;
+    }
+    Ok(())
 }
 
 fn load_modules() -> Result<(), String> {
