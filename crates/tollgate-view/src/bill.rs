@@ -371,7 +371,7 @@ fn matrix(session: &Session) -> Table {
 /// A smaller share of a call is not shown.
 const LEAST_SHARE: f64 = 1e-4;
 
-/// What each call takes more, and whether that is none; `None` if it is not decided.
+/// The additions to each call, and whether they are too small to differ; `None` if that is not decided.
 type Changes = [Option<(f64, bool)>; CALLS.len()];
 
 fn changes_of(comparison: &Comparison) -> Changes {

@@ -15,7 +15,7 @@ const LOADED: &str = "loaded";
 /// Common sets of rules have a hundredth of it.
 const MOST: u64 = 1 << 20;
 
-/// What the guest gets from the host.
+/// Files for the guest from the host.
 pub(super) struct Audit {
     /// auditctl itself is the first.
     programs: Vec<PathBuf>,
