@@ -96,7 +96,7 @@ pub fn text(
     let first = || (benchmark.cases)(machine).into_iter().next().map(|params| benchmark.case(params));
     let case = case.or_else(first);
     text.push_str(&paragraph(benchmark.avoid, width, "To avoid it  "));
-    text.push_str(&paragraph(benchmark.source, width, "See          "));
+    text.push_str(&paragraph(&sources(benchmark, machine), width, "See          "));
     if let Some(case) = case {
         text.push_str(&affecting(facts, &case, width));
     }
@@ -105,6 +105,19 @@ pub fn text(
 
 const OF_COUNTS: &str =
     "empty loops, and a batch of half the operations, so work done once per batch is not counted";
+
+/// Returns its manuals and files. On arm64 Arm's manual takes the place of x86's, for the instructions of the operation.
+fn sources(benchmark: &Benchmark, machine: &Topology) -> String {
+    let is_x86 = |source: &&str| ["Intel ", "AMD ", "arch/x86"].iter().any(|word| source.contains(word));
+    let (x86, others): (Vec<&str>, Vec<&str>) = benchmark.source.split("; ").partition(is_x86);
+    match instruction(benchmark, machine) {
+        Some(own) if machine.architecture == Architecture::Arm64 && !x86.is_empty() => {
+            let arm = format!("Arm ARM, part C: {own}");
+            [&[arm.as_str()], others.as_slice()].concat().join("; ")
+        }
+        _ => benchmark.source.to_owned(),
+    }
+}
 
 fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
     let timed = (benchmark.cases)(machine).first().map(|params| (benchmark.timed)(params));
@@ -353,5 +366,9 @@ mod tests {
         };
         assert!(on("aarch64").contains("not on this architecture: INT 80h"), "{}", on("aarch64"));
         assert!(on("x86_64").contains("not measured yet"), "{}", on("x86_64"));
+        let call = tollgate_suites::find("entry/syscall").expect("registered");
+        let of = |architecture| sources(call, &Topology { architecture, ..Topology::default() });
+        assert_eq!(of(Architecture::X86_64), call.source);
+        assert_eq!(of(Architecture::Arm64), "Arm ARM, part C: svc");
     }
 }
