@@ -277,7 +277,8 @@ fn grown(facts: &Facts, count: &str) -> Option<f64> {
 }
 
 fn of_environment(summary: &Summary) -> Vec<Check> {
-    const IN_USER_MODE: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock"];
+    const IN_USER_MODE: [&str; 5] =
+        ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock", "arch_sys_counter"];
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     const GOVERNOR: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
     let run = summary.run;
