@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tollgate_arch::architecture::HERE;
+use tollgate_arch::memory::page_size;
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit, own};
 
 use crate::cases::aspect::Aspect;
@@ -187,6 +188,12 @@ pub const PLAIN: Benchmark = Benchmark {
     absence: &[],
 };
 
+/// Says how large the pages of a case are whose name has those of x86-64.
+fn note_on_pages(params: &Params, size: usize) -> Option<String> {
+    let is_named = matches!(params.get("page"), Some(ParamValue::Word(name)) if name == "4k");
+    (is_named && size != 4096).then(|| format!("pages of {} KiB", size >> 10))
+}
+
 /// [`Benchmark::uncounted`] for the time of memory and caches.
 pub const TIME_OF_MEMORY: &str = "memory is not counted, and a guest under QEMU's translator has no times";
 
@@ -203,9 +210,11 @@ impl Benchmark {
     pub fn instance(&self, params: &Params, context: &mut Context) -> Result<Instance> {
         let Kind::Instance(make) = self.kind else { return Err(fail!("a whole command has no instance")) };
         let timed = (self.timed)(params);
-        timed
-            .why_absent(HERE)
-            .map_or_else(|| make(timed, params, context), |why| Err(Refusal::Skip(why.to_owned())))
+        if let Some(why) = timed.why_absent(HERE) {
+            return Err(Refusal::Skip(why.to_owned()));
+        }
+        let instance = make(timed, params, context)?;
+        Ok(instance.with_notes(note_on_pages(params, page_size())))
     }
 
     /// Why the machine's architecture has none of its cases; `None` if it has one.

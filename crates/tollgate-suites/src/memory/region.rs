@@ -11,6 +11,13 @@ words! {
     pub(super) enum Page("page") { Small = "4k", Huge = "2m" }
 }
 
+impl Page {
+    /// What a region consists of, in bytes: a huge page has up to 512 MiB, which small pages need not fill.
+    fn step(self) -> usize {
+        if self == Self::Huge { huge_page() } else { 2 << 20 }
+    }
+}
+
 /// How much memory a case shares with others: small cases should not wait for the preparation of large memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Amount {
@@ -39,7 +46,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Makes a region of this size, rounded up to whole huge pages.
+    /// Makes a region of this size, rounded up.
     pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self> {
         Self::placed(bytes, page, quota, |_| Ok(()))
     }
@@ -51,7 +58,7 @@ impl Region {
         quota: &Quota,
         place: impl FnOnce(&Mapping) -> Result<()>,
     ) -> Result<Self> {
-        let bytes = bytes.max(1).next_multiple_of(huge_page());
+        let bytes = bytes.max(1).next_multiple_of(page.step());
         let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
             move |error: io::Error| skip!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error))
@@ -86,7 +93,7 @@ impl Region {
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB{MORE}{limit}", bytes >> 20);
-                (each / huge_page() as u64 * huge_page() as u64, Some(Refusal::Skip(why)))
+                (each - each % page.step() as u64, Some(Refusal::Skip(why)))
             }
             _ => (bytes, None),
         };
@@ -162,7 +169,8 @@ mod tests {
             let Some(mut region) = ready(page, Region::new(3 << 20, page, &Quota::default())) else {
                 continue;
             };
-            assert_eq!((region.address() % huge_page() as u64, region.words_mut().len()), (0, (4 << 20) / 8));
+            let bytes = (3 << 20_usize).next_multiple_of(page.step());
+            assert_eq!((region.address() % huge_page() as u64, region.words_mut().len()), (0, bytes / 8));
             let last = region.words_mut().len() - 1;
             region.words_mut()[last] = 7;
             assert_eq!(region.words_mut()[last], 7);

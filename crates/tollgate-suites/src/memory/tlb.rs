@@ -57,6 +57,9 @@ fn cases(pages: &[u64], strides: &[u64]) -> Vec<Params> {
 fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Instance> {
     let (pages, stride) = (number(params, "pages").max(1), number(params, "stride_kib") << 10);
     let page = Page::try_from(params)?;
+    if page == Page::Small && stride < page_size() as u64 {
+        return Err(skip!("a page has {} KiB here, more than the stride", page_size() >> 10));
+    }
     let make = |context: &mut Context| {
         let (region, no_more) = Region::at_most(SPAN, page, &context.quota)?;
         match no_more {

@@ -45,7 +45,9 @@ impl Accounts {
 pub(super) fn on_lists() -> Result<i64> {
     const PATH: &str = "/proc/zoneinfo";
     let text = read(PATH)?;
-    pages_on_lists(&text).and_then(|pages| pages.checked_mul(4096)).ok_or_else(|| lacks(PATH, "count"))
+    pages_on_lists(&text)
+        .and_then(|pages| pages.checked_mul(page_size() as i64))
+        .ok_or_else(|| lacks(PATH, "count"))
 }
 
 /// Sums the lines `count: pages`, one for each processor and zone.

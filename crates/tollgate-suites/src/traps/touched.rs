@@ -96,7 +96,8 @@ impl Touched {
                 let why =
                     if self.stride == huge_page() { "no huge pages here" } else { "no small pages here" };
                 return Err(skip!(
-                    "{why}: one touch makes {made} times 4 KiB resident instead of {}",
+                    "{why}: one touch makes {made} times {} KiB resident instead of {}",
+                    page_size() >> 10,
                     self.made
                 ));
             }
