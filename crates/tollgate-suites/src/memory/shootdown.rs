@@ -93,7 +93,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     forks: |params| number(params, "threads") == 0,
-    uncounted: Some("a guest under QEMU's translator has no other processors to interrupt"),
+    uncounted: Some("a guest that counts executes one processor at a time, and a shootdown waits for others"),
     ..PLAIN
 };
 
