@@ -330,6 +330,16 @@ fn all_rows_the_page_and_the_checks_are_shown_of_there() {
 }
 
 #[test]
+fn a_clock_that_programs_read_without_the_kernel_is_good() {
+    for (source, is_good) in [("tsc", true), ("arch_sys_counter", true), ("hpet", false)] {
+        let mut run = usual_run(&all()[0]);
+        run.facts.insert("clocksource.current".to_owned(), Fact::known(source, "test"));
+        let text = plain(&Diagnosis::of(&Summary::of(&run)).text(80));
+        assert_eq!(!text.contains("every clock reading enters the kernel"), is_good, "{source}: {text}");
+    }
+}
+
+#[test]
 fn every_benchmark_is_explained_there() {
     for machine in all() {
         let expect = |benchmark: &Benchmark, summary: Option<&Summary>| {
