@@ -169,7 +169,7 @@ mod tests {
             let Some(mut region) = ready(page, Region::new(3 << 20, page, &Quota::default())) else {
                 continue;
             };
-            let bytes = (3 << 20_usize).next_multiple_of(page.step());
+            let bytes = (3_usize << 20).next_multiple_of(page.step());
             assert_eq!((region.address() % huge_page() as u64, region.words_mut().len()), (0, bytes / 8));
             let last = region.words_mut().len() - 1;
             region.words_mut()[last] = 7;
