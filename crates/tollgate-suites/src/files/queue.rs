@@ -178,7 +178,7 @@ impl Full {
         let entries = (2 * depth).next_power_of_two();
         let mut full = Self {
             ring: Ring::new(entries as u32).map_err(|error| uring::refused(&error))?,
-            buffers: Some(Aligned::filled(SMALL * depth as usize, page_size(), 0xa5)?),
+            buffers: Some(Aligned::filled(SMALL * depth as usize, SMALL, 0xa5)?),
             slots: vec![Slot { what: What::Read, offset: 0 }; depth as usize],
             reads,
             writes,

@@ -72,7 +72,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         contents,
         offsets: Offsets::new(length, bytes as u64),
-        buffer: Aligned::new(bytes, page_size())?,
+        buffer: Aligned::new(bytes, block::SMALL)?,
         offset: 0,
         certified: false,
         state: if cached { CacheState::Cached } else { CacheState::Uncached { counted: false } },
@@ -170,7 +170,7 @@ impl Operation for Read {
             let resident = self.residency.resident(self.offset, length as u64);
             let resident = resident.map_err(|error| refused("the residency check", &error))?;
             let wanted =
-                if self.state == CacheState::Cached { length as u64 / page_size() as u64 } else { 0 };
+                if self.state == CacheState::Cached { length.div_ceil(page_size()) as u64 } else { 0 };
             self.certified = resident == wanted;
             if self.certified {
                 break;

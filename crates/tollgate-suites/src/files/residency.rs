@@ -173,6 +173,9 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
     if offset.checked_add(length).is_none_or(|end| end > mapping.length()) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
+    // A block may be a part of a page.
+    let within = offset % page_size();
+    let (offset, length) = (offset - within, length + within);
     let mut pages = vec![0_u8; length.div_ceil(page_size())];
     // SAFETY: the range lies within the mapping; there is a byte for each page of it.
     checked(unsafe {

@@ -33,7 +33,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         contents,
         offsets: Offsets::new(made.length, SMALL as u64),
-        buffer: Some(Aligned::new(SMALL * depth as usize, page_size())?),
+        buffer: Some(Aligned::new(SMALL * depth as usize, SMALL)?),
         at: vec![0; depth as usize],
     };
     Ok(instance(reads).with_ops(depth).spent_once(made.took).with_notes(notes))

@@ -64,7 +64,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         file,
         flags,
         offsets: Offsets::new(made.length, bytes as u64),
-        buffer: Aligned::filled(bytes, page_size(), 0xa5)?,
+        buffer: Aligned::filled(bytes, block::SMALL, 0xa5)?,
         offset: 0,
     };
     match write.call() {
