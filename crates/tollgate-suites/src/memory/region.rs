@@ -12,7 +12,7 @@ words! {
 }
 
 impl Page {
-    /// What a region consists of, in bytes: a huge page has up to 512 MiB, which small pages need not fill.
+    /// Size of the parts of a region in bytes. A huge page has up to 512 MiB, which small pages need not fill.
     fn step(self) -> usize {
         if self == Self::Huge { huge_page() } else { 2 << 20 }
     }
