@@ -3,10 +3,9 @@
 //! - Parsing and choosing: `settings` is what its name asks for, `board` what differs between architectures. `kernel` is the file that is
 //!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
-//!   `programs` are the host's programs for it, `audit` the one
-//!   that loads rules, `tree` the host's files that commands need. `planted` is how `/init` makes
-//!   them and executes the commands. `file_system` has modules and packages of file systems. `layout` is shared by both
-//!   sides.
+//!   `programs` are the host's programs for it, `audit` the one that loads rules, `tree` the host's files that commands need.
+//!   `planted` is how `/init` makes them and executes the commands. `file_system` has modules and packages of file systems.
+//!   `layout` is shared by both sides.
 //! - Devices: `devices` has the `disk`, where the guest measures files, and `share`, the host's program directories. `on_ram`
 //!   is a file system on a block device in its memory.
 //! - Running: `qemu` has the monitor's arguments, `qmp` its protocol. `plugin` watches instructions: `ring` is what it shares

@@ -475,6 +475,28 @@ fn a_kernel_that_does_not_boot_is_left_out_of_a_comparison_that_needs_two() {
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
+fn a_guest_that_audits_counts_what_its_rules_add() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    if !["/usr/sbin/auditctl", "/sbin/auditctl"].iter().any(|file| Path::new(file).exists()) {
+        return println!("skipped: no auditctl");
+    }
+    home.file("rules", "-a always,exit -F arch=b64 -S getpid\n");
+    home.file("wrong", "-a never,nowhere\n");
+    let words = ["--in", "vm:exact", "--in", "audited=vm:exact,audit=rules", "--quiet", "--format", "json"];
+    let made = home.json(["run", "entry/syscall-getpid"].into_iter().chain(words));
+    let row = &made["comparison"]["rows"][0];
+    let [base, other] = ["base", "other"].map(|side| row[side].as_f64().expect("instructions"));
+    // A rule of the call makes a record of it.
+    assert!(other > 2.0 * base, "{row}");
+    let why = failure(&home, &["--in", "vm:exact,audit=wrong", "true"]);
+    assert!(why.contains("audit=") && why.contains("auditctl"), "{why}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
 fn what_is_of_caches_is_not_counted_and_says_so_and_calls_on_files_are_in_its_memory() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {

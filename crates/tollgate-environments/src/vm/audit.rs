@@ -1,9 +1,8 @@
 //! `audit=`: a guest that audits by rules of auditctl(8). The guest executes the host's own auditctl.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tollgate_os::paths::open_regular;
+use tollgate_os::paths::read_regular;
 
 use super::initramfs::Initramfs;
 use super::{layout, programs};
@@ -25,16 +24,15 @@ pub(super) struct Audit {
 /// Finds auditctl, and reads the rules. An error says what is missing, with its package.
 pub(super) fn prepare(of: &Path, stop: &dyn Fn() -> bool) -> Result<Audit, EnvironmentError> {
     let programs = programs::files("auditctl", "auditd", stop)?;
-    let mut rules = String::new();
-    if of == Path::new(LOADED) {
+    let rules = if of == Path::new(LOADED) {
         let loaded = commands::output(&programs[0], &["-l"], stop)?;
-        if !loaded.starts_with("No rules") {
-            rules = loaded;
-        }
+        if loaded.starts_with("No rules") { String::new() } else { loaded }
     } else {
-        let read = open_regular(of).and_then(|file| Ok(file.take(MOST).read_to_string(&mut rules)?));
-        read.map_err(|error| unusable!("vm: audit={}: {}", of.display(), plainly(error)))?;
-    }
+        let wrong = |why: String| unusable!("vm: audit={}: {why}", of.display());
+        let bytes = read_regular(of, MOST).map_err(|error| wrong(plainly(error)))?;
+        String::from_utf8(bytes)
+            .map_err(|_| wrong("it is not text; rules of auditctl would be right".to_owned()))?
+    };
     Ok(Audit { programs, rules })
 }
 
