@@ -283,15 +283,15 @@ impl<'a> Bill<'a> {
             text.push_str(&paragraph(&format!("on {on}"), width, &format!("{}: ", clean(name))));
             let how = match way {
                 Way::Measured { without, with, .. } => {
-                    format!("measured: `{without}` takes it away, `{with}` brings it back")
+                    Some(format!("measured: `{without}` takes it away, `{with}` brings it back"))
                 }
-                Way::Counted { .. } => String::new(),
-                Way::Statistics => "timed by the kernel while kernel.bpf_stats_enabled is 1".to_owned(),
-                Way::NotKnown { why } => format!("not known: {why}"),
+                Way::Counted { .. } => None,
+                Way::Statistics => Some("timed by the kernel while kernel.bpf_stats_enabled is 1".to_owned()),
+                Way::NotKnown { why } => Some(format!("not known: {why}")),
             };
             let counted =
                 way.parameter().map(|parameter| format!("counted: a guest with {parameter} is without it"));
-            for how in Some(how).filter(|how| !how.is_empty()).into_iter().chain(counted) {
+            for how in how.into_iter().chain(counted) {
                 text.push_str(&paragraph(&how, width, "    "));
             }
         }

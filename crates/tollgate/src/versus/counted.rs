@@ -620,10 +620,12 @@ fn needed(file: &FileTime) -> Option<(&Path, What)> {
     const OPENED: [&str; 5] = ["named", "open", "read", "execve", "execveat"];
     let path = Path::new(&file.path);
     let is_any = |names: &[&str]| file.operations.iter().any(|of| names.contains(&of.operation.as_str()));
-    let what = match () {
-        () if is_any(&["present"]) => What::Replaced,
-        () if is_any(&OPENED) => What::Content,
-        () => What::Presence,
+    let what = if is_any(&["present"]) {
+        What::Replaced
+    } else if is_any(&OPENED) {
+        What::Content
+    } else {
+        What::Presence
     };
     path.is_absolute().then_some((path, what))
 }
