@@ -320,7 +320,7 @@ impl Ready for Guest {
         }
         let mut tree = Tree::read(wanted, since)?;
         rounds
-            .0
+            .orders
             .iter()
             .flatten()
             .filter_map(Order::directory)

@@ -1,8 +1,10 @@
 //! `tollgate agent`: this program in an environment of a session. It measures as the coordinator asks, on standard input and output.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use tollgate_engine::agent::{Means, Moment, serve};
+use tollgate_engine::versus::counted;
 use tollgate_environments::{Spec, SpecError, inside};
 use tollgate_inspect::Machine;
 use tollgate_model::{Fact, Facts};
@@ -33,8 +35,10 @@ impl AgentArgs {
             let mut made = workplace.borrow_mut();
             made.get_or_insert_with(|| Workplace::of_agent(self.dir.as_deref())).storage()
         };
+        // Guests that have executed commands are asked one after the other.
+        let mut ahead = Path::new(counted::FOUND).exists().then(|| before(&machine));
         let mut facts = |moment| match moment {
-            Moment::Before => before(&machine),
+            Moment::Before => ahead.take().unwrap_or_else(|| before(&machine)),
             // Nothing is measured after the last facts.
             Moment::After => after(&machine, workplace.take(), self.on.is_some()),
         };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, mount};
 use rustix::termios;
-use tollgate_engine::versus::counted::PATH;
+use tollgate_engine::versus::counted::{self, PATH};
 
 use super::layout::{
     AUDITCTL, BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, RULES, SAYS, SEED, SHARES, WORK,
@@ -57,10 +57,13 @@ fn serve(channel: &str) -> Result<(), String> {
     mount_all(has_commands);
     seed();
     audit()?;
-    if has_commands {
-        planted::execute()?;
-    }
+    let rounds = if has_commands { Some(planted::execute()?) } else { None };
     load_modules()?;
+    if rounds.is_some_and(|rounds| rounds.has_functions) {
+        // Without it, they are read when they are asked for.
+        let _ = fs::copy("/proc/kallsyms", counted::SYMBOLS)
+            .or_else(|_| fs::remove_file(counted::SYMBOLS).map(|()| 0));
+    }
     mount_shares()?;
     mount_disk()?;
     raise_loopback();

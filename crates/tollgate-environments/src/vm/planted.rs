@@ -17,8 +17,8 @@ pub(super) fn is_there() -> bool {
     Path::new(counted::ORDERS).exists()
 }
 
-/// Makes the files, executes the commands, and stores their results.
-pub(super) fn execute() -> Result<(), String> {
+/// Makes the files, executes the commands, and stores their results. Returns what was ordered.
+pub(super) fn execute() -> Result<Rounds, String> {
     let list = fs::read(Path::new("/").join(TREE)).map_err(|error| format!("/{TREE}: {error}"))?;
     plant(&list)?;
     let orders = fs::read(counted::ORDERS).map_err(|error| format!("{}: {error}", counted::ORDERS))?;
@@ -31,7 +31,8 @@ pub(super) fn execute() -> Result<(), String> {
         found.push(b'\n');
     });
     let kept = File::create(counted::FOUND).and_then(|mut file| file.write_all(&found));
-    kept.map_err(|error| format!("{}: {error}", counted::FOUND))
+    kept.map_err(|error| format!("{}: {error}", counted::FOUND))?;
+    Ok(rounds)
 }
 
 /// Makes what does not exist yet, then sets what making it changed.

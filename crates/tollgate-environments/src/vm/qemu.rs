@@ -307,7 +307,7 @@ mod tests {
         assert!(arguments.contains("-rdrand,-rdseed") && arguments.contains("pc,hpet=off"), "{arguments}");
         let line = counting.command_line();
         assert!(line.contains("tsc=reliable no_timer_check nokaslr norandmaps"), "{line}");
-        assert!(line.contains(" noapictimer"), "{line}");
+        assert!(line.contains(" noapictimer cryptomgr.notests"), "{line}");
         assert!(line.ends_with(" mitigations=off"), "{line}");
         let moved = machine("vm:exact,append=kaslr", Accel::Tcg).command_line();
         assert!(
@@ -342,7 +342,7 @@ mod tests {
         }
         let line = counting.command_line();
         assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr norandmaps"), "{line}");
-        assert!(line.ends_with(" randomize_kstack_offset=off quiet"), "{line}");
+        assert!(line.ends_with(" randomize_kstack_offset=off cryptomgr.notests quiet"), "{line}");
         let timed = counting.timed();
         assert!(timed.arguments().join(" ").contains("-machine virt,gic-version=3 "), "{timed}");
         let begins = format!("earlycon=pl011,0x9000000 debug {MARKS}=1 console=ttyAMA0");

@@ -161,7 +161,11 @@ pub fn benches(
             of: format!("the benches of {}", build.name),
             place: &args.environments[0],
             commands,
-            rounds: (vec![round; rounds as usize + 1], u64::MAX),
+            rounds: Rounds {
+                orders: vec![round; rounds as usize + 1],
+                enough: u64::MAX,
+                has_functions: work.has_functions(),
+            },
             brought,
             why_not_watched: builds.harness().why_not_split(),
             is_traced: false,
@@ -466,7 +470,7 @@ impl<'w> Work<'w> {
             within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
             why_not_watched: boot.why_not_watched,
             is_traced: boot.is_traced,
-            has_functions: self.args.result.by == Some(By::Function) || self.args.result.stacks.is_some(),
+            has_functions: boot.rounds.has_functions,
             has_stacks: self.args.result.stacks.is_some(),
         }
     }
@@ -524,7 +528,12 @@ impl<'w> Work<'w> {
         let round: Vec<Order> = around.into_iter().flatten().cloned().collect();
         let setup = given.setup.iter().cloned().collect();
         let rounds = std::iter::repeat_n(round, steady as usize + 1);
-        (std::iter::once(setup).chain(rounds).collect(), enough)
+        let orders = std::iter::once(setup).chain(rounds).collect();
+        Rounds { orders, enough, has_functions: self.has_functions() }
+    }
+
+    fn has_functions(&self) -> bool {
+        self.args.result.by == Some(By::Function) || self.args.result.stacks.is_some()
     }
 }
 

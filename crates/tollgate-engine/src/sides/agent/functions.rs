@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
+use crate::sides::versus::counted;
+
 const SYMBOLS: &str = "/proc/kallsyms";
 /// Bytes of symbols to read: a large kernel has about ten million.
 const MOST: u64 = 1 << 28;
@@ -11,7 +13,9 @@ const MOST_LINE: usize = 1 << 10;
 
 /// Returns the kernel's function at each address, in order. Fails if the symbols are unreadable, or their addresses hidden.
 pub fn here(addresses: &[u64]) -> Result<Vec<Option<String>>, String> {
-    let file = File::open(SYMBOLS).map_err(|error| format!("{SYMBOLS}: {error}"))?;
+    let file = File::open(counted::SYMBOLS)
+        .or_else(|_| File::open(SYMBOLS))
+        .map_err(|error| format!("{SYMBOLS}: {error}"))?;
     named(BufReader::with_capacity(1 << 16, file), addresses)
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_getres, clock_gettime};
+use serde::{Deserialize, Serialize};
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
@@ -31,6 +32,8 @@ use tollgate_arch::mark;
 pub const ORDERS: &str = "/tollgate/orders";
 /// The file of their results, one execution per line.
 pub const FOUND: &str = "/tollgate/found";
+/// A copy of `/proc/kallsyms`, if `/init` made one.
+pub const SYMBOLS: &str = "/tollgate/kallsyms";
 /// The search path of programs in a guest.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A pause before each execution, in which the kernel finishes deferred work of earlier ones, such as RCU callbacks.
@@ -46,15 +49,22 @@ const LEAST_ROUNDS: usize = 3;
 /// Why there is no execution of a number.
 pub const NO_MORE: &str = "no more were executed";
 
-/// Orders of a guest (those before the rounds, then those of each round), and the number of instructions after which no further round
-/// begins.
-pub type Rounds = (Vec<Vec<Order>>, u64);
+/// What `/init` of a guest does before its agent begins.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rounds {
+    /// Orders before the rounds, then those of each round.
+    pub orders: Vec<Vec<Order>>,
+    /// Instructions after which no further round begins.
+    pub enough: u64,
+    /// Whether the kernel's functions will be asked for. Reading them takes a second, and guests are asked one after the other.
+    pub has_functions: bool,
+}
 
 /// Executes all orders, and passes each execution to `keep`. It stops early if a command does not end by itself, or if an order around a
 /// command fails.
-pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) {
+pub fn execute_all(Rounds { orders, enough, .. }: &Rounds, keep: &mut dyn FnMut(&Execution)) {
     let mut spent = 0_u64;
-    for (number, round) in rounds.iter().enumerate() {
+    for (number, round) in orders.iter().enumerate() {
         if number > LEAST_ROUNDS && spent >= *enough {
             return;
         }
@@ -347,7 +357,8 @@ mod tests {
     fn rounds_end_where_something_fails_or_enough_was_executed() {
         let ends = |rounds: &[Vec<Order>], enough| {
             let mut number = 0;
-            execute_all(&(rounds.to_vec(), enough), &mut |_| number += 1);
+            let rounds = Rounds { orders: rounds.to_vec(), enough, has_functions: false };
+            execute_all(&rounds, &mut |_| number += 1);
             number
         };
         let around = |line| Order { how: How::Timed, ..order(line) };
