@@ -484,15 +484,17 @@ fn a_guest_that_audits_counts_what_its_rules_add() {
         return println!("skipped: no auditctl");
     }
     home.file("rules", "-a always,exit -F arch=b64 -S getpid\n");
-    home.file("wrong", "-a never,nowhere\n");
+    home.file("wrong", "# two lines\n\n-a never,nowhere\n");
     let words = ["--in", "vm:exact", "--in", "audited=vm:exact,audit=rules", "--quiet", "--format", "json"];
     let made = home.json(["run", "entry/syscall-getpid"].into_iter().chain(words));
     let row = &made["comparison"]["rows"][0];
     let [base, other] = ["base", "other"].map(|side| row[side].as_f64().expect("instructions"));
     // A rule of the call makes a record of it.
     assert!(other > 2.0 * base, "{row}");
+    let facts = made["comparison"]["facts"].as_array().expect("facts");
+    assert!(facts.iter().any(|fact| fact["name"] == "audit.rules" && fact["proven"] == true), "{facts:?}");
     let why = failure(&home, &["--in", "vm:exact,audit=wrong", "true"]);
-    assert!(why.contains("audit=") && why.contains("auditctl"), "{why}");
+    assert!(why.contains("auditctl refuses line 3 of wrong, `-a never,nowhere`: "), "{why}");
 }
 
 #[test]

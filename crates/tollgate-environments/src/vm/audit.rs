@@ -1,7 +1,10 @@
 //! `audit=`: a guest that audits by rules of auditctl(8). The guest executes the host's own auditctl.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use tollgate_model::text::{beginning, excerpt};
 use tollgate_os::paths::read_regular;
 
 use super::initramfs::Initramfs;
@@ -13,11 +16,14 @@ use crate::error::{EnvironmentError, plainly, unusable};
 const LOADED: &str = "loaded";
 /// Common sets of rules have a hundredth of it.
 const MOST: u64 = 1 << 20;
+/// Characters of a rule, and of the reason why it is refused.
+const MOST_SHOWN: usize = 100;
 
 /// Files for the guest from the host.
 pub(super) struct Audit {
     /// auditctl itself is the first.
     programs: Vec<PathBuf>,
+    /// A comment with the name of the file, for messages of the guest, and the rules.
     rules: String,
 }
 
@@ -33,7 +39,7 @@ pub(super) fn prepare(of: &Path, stop: &dyn Fn() -> bool) -> Result<Audit, Envir
         String::from_utf8(bytes)
             .map_err(|_| wrong("it is not text; rules of auditctl would be right".to_owned()))?
     };
-    Ok(Audit { programs, rules })
+    Ok(Audit { programs, rules: format!("# {}\n{rules}", excerpt(&of.to_string_lossy())) })
 }
 
 impl Audit {
@@ -43,10 +49,51 @@ impl Audit {
             made.program(super::path_there(file)?, &mut std::fs::File::open(file)?)?;
         }
         made.link(layout::AUDITCTL, &self.programs[0])?;
-        for directory in directories(&self.rules) {
+        for directory in directories(self.rules.trim_start_matches(|c| c != '\n')) {
             made.directory(directory)?;
         }
         made.file(layout::RULES, self.rules.as_bytes())
+    }
+}
+
+/// Begins to audit by the rules, if the guest has some. All that starts later is audited.
+pub(super) fn begin() -> Result<(), String> {
+    let [auditctl, file] = [layout::AUDITCTL, layout::RULES].map(|file| format!("/{file}"));
+    let Ok(rules) = fs::read_to_string(&file) else { return Ok(()) };
+    let execute = |words: &[&str]| match Command::new(&auditctl).args(words).env("LC_ALL", "C").output() {
+        Ok(ended) if ended.status.success() => Ok(()),
+        Ok(ended) => Err(String::from_utf8_lossy(&ended.stderr).into_owned()),
+        Err(error) => Err(plainly(error)),
+    };
+    // In this order, because the rules may lock the state with -e 2.
+    for words in [["-e", "1"], ["-R", &file]] {
+        execute(&words).map_err(|said| refused(&rules, &said, &execute))?;
+    }
+    Ok(())
+}
+
+/// Which line auditctl refuses, and why. It sends most of both to syslog while it reads a file, so each line is executed once more,
+/// alone, unless it has quotes, which auditctl reads by rules of its own.
+fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), String>) -> String {
+    let reason = |said: &str| {
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason is given");
+        beginning(last, MOST_SHOWN).into_owned()
+    };
+    let alone = |(number, line): (usize, &str)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_plain = !words.first()?.starts_with('#') && !line.contains(['"', '\'']);
+        let said = is_plain.then(|| execute(&words).err())??;
+        Some((number, beginning(line, MOST_SHOWN).into_owned(), said))
+    };
+    let name = rules.lines().next().unwrap_or_default().trim_start_matches("# ");
+    // Nothing more is known after -e 2.
+    let anew = execute(&["-e", "1"]).and_then(|()| execute(&["-D"]));
+    let found = anew.ok().and_then(|()| rules.lines().enumerate().skip(1).find_map(alone));
+    match found {
+        Some((number, line, said)) => {
+            format!("audit=: auditctl refuses line {number} of {name}, `{line}`: {}", reason(&said))
+        }
+        None => format!("audit={name}: auditctl: {}", reason(said)),
     }
 }
 
@@ -69,5 +116,24 @@ mod tests {
         let rules =
             "-w /etc/audit/audit.rules -p wa\n-a always,exit -F dir=/var/spool/ -F exe=/usr/bin/su -w /x\n";
         assert_eq!(directories(rules).collect::<Vec<_>>(), ["etc/audit", "var/spool", "usr/bin"]);
+    }
+    #[test]
+    fn a_refused_rule_is_named_with_its_line_and_the_reason() {
+        let rules =
+            format!("# /x/rules\n-b 8192\n\n-w \"/e c\" -p q\n-w /etc -p {}\u{1b}\n", "z".repeat(200));
+        let alone = |words: &[&str]| match words {
+            ["-w", ..] => Err("warning\npermission z unknown\u{1b}\n\n".to_owned()),
+            _ => Ok(()),
+        };
+        let said = refused(&rules, "", &alone);
+        let line = format!("-w /etc -p {}…", "z".repeat(89));
+        assert_eq!(
+            said,
+            format!("audit=: auditctl refuses line 4 of /x/rules, `{line}`: permission z unknown\\u{{1b}}")
+        );
+        let none = |_: &[&str]| Ok(());
+        assert_eq!(refused(&rules, "one\nThe last", &none), "audit=/x/rules: auditctl: The last");
+        let locked = |_: &[&str]| Err("immutable".to_owned());
+        assert_eq!(refused(&rules, "", &locked), "audit=/x/rules: auditctl: no reason is given");
     }
 }

@@ -10,12 +10,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tollgate_model::text::excerpt;
+use tollgate_model::text::beginning;
 
 use super::layout::SAYS;
 
 /// Bytes that are kept: more than a kernel prints until it panics.
 const MOST: usize = 1 << 20;
+/// Characters of a message that are shown: it may quote a rule, its file and a reason.
+const MOST_QUOTED: usize = 500;
 /// Time to read the rest of the messages after a guest has ended.
 const MOMENT: Duration = Duration::from_millis(100);
 
@@ -80,7 +82,7 @@ fn words_of(console: &str) -> Option<String> {
     let of = |mark: &str| lines().find(|line| line.contains(mark));
     let line =
         of(SAYS).or_else(|| of("Kernel panic")).or_else(|| of("BUG:")).or_else(|| lines().next_back())?;
-    Some(excerpt(line.strip_prefix(SAYS).unwrap_or(line)).into_owned())
+    Some(beginning(line.strip_prefix(SAYS).unwrap_or(line), MOST_QUOTED).into_owned())
 }
 
 /// Matches `[    0.123456] ` before a kernel message.

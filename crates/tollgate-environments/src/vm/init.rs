@@ -13,11 +13,8 @@ use rustix::mount::{MountFlags, mount};
 use rustix::termios;
 use tollgate_engine::versus::counted::{self, PATH};
 
-use super::layout::{
-    AUDITCTL, BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, RULES, SAYS, SEED, SHARES, WORK,
-};
-use super::planted;
-use crate::commands;
+use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
+use super::{audit, planted};
 
 /// Time for a channel to appear after its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,7 +53,7 @@ fn serve(channel: &str) -> Result<(), String> {
     let has_commands = planted::is_there();
     mount_all(has_commands);
     seed();
-    audit()?;
+    audit::begin()?;
     let rounds = if has_commands { Some(planted::execute()?) } else { None };
     load_modules()?;
     if rounds.is_some_and(|rounds| rounds.has_functions) {
@@ -116,19 +113,6 @@ fn seed() {
     (pool.bytes, pool.bits) = (length as libc::c_int, 8 * length as libc::c_int);
     // SAFETY: the kernel reads the structure, which outlives the call.
     unsafe { libc::ioctl(generator.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
-}
-
-/// Begins to audit by the rules of `audit=`. All that starts later is audited.
-fn audit() -> Result<(), String> {
-    let [auditctl, rules] = [AUDITCTL, RULES].map(|file| Path::new("/").join(file));
-    if !rules.exists() {
-        return Ok(());
-    }
-    // In this order, because the rules may lock the state with -e 2.
-    for arguments in [["-e".as_ref(), "1".as_ref()], ["-R".as_ref(), rules.as_os_str()]] {
-        commands::run(&auditctl, &arguments, &|| false).map_err(|why| format!("audit=: {why}"))?;
-    }
-    Ok(())
 }
 
 fn load_modules() -> Result<(), String> {
