@@ -75,6 +75,9 @@ pub struct Part {
     pub id: RunId,
     /// The environment as the user named it: `host`, `container:seccomp=none`.
     pub environment: String,
+    /// What that name stands for, if it is the user's own: `vm:exact,append=audit=1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<String>,
     /// Its position among the environments of the session, from 0. The first is the base.
     pub place: u32,
     /// Number of environments of the session.
@@ -99,6 +102,7 @@ impl Part {
         Self {
             id,
             environment,
+            stands_for: None,
             place: 0,
             of: 1,
             paired: true,
@@ -455,6 +459,7 @@ fn validate_part(part: &Part) -> Result<(), String> {
         return Err("session.environment is empty".into());
     }
     plain_within(MAX_SETTING, "session.environment", &part.environment)?;
+    plain_within(MAX_SETTING, "session.stands_for", part.stands_for.as_deref().unwrap_or_default())?;
     if let Some(command) = &part.command {
         command.validate().map_err(|fault| format!("session.command {fault}"))?;
     }

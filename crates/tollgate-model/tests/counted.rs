@@ -216,6 +216,7 @@ fn counts_of_one_session_are_not_alternated_and_need_no_control() {
     let part = |place| Part {
         id: "20261122-210501-1a2b3c4d".parse().expect("an id"),
         environment: "vm:exact".to_owned(),
+        stands_for: None,
         place,
         of: 2,
         paired: true,

@@ -162,7 +162,8 @@ fn contradictions_are_refused() {
 fn part() -> Part {
     Part {
         id: "20260101-000000-s".parse().unwrap(),
-        environment: "host:env.A=b,cpu=1".into(),
+        environment: "cpu1".into(),
+        stands_for: Some("host:env.A=b,cpu=1".into()),
         place: 1,
         of: 2,
         paired: true,
@@ -239,6 +240,10 @@ fn contradictory_parts_are_refused_both_ways() {
     refused(
         &|part| part.environment = "e".repeat(4097),
         "session.environment is too long or has characters that control",
+    );
+    refused(
+        &|part| part.stands_for = Some("e".repeat(4097)),
+        "session.stands_for is too long or has characters that control",
     );
     let knob = |change: &dyn Fn(&mut Knob), why: &str| {
         refused(&|part| change(part.knob.as_mut().unwrap()), why);

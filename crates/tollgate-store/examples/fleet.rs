@@ -123,6 +123,7 @@ impl Drawn {
                 session: Some(Part {
                     id: id(2).parse()?,
                     environment: name.to_owned(),
+                    stands_for: None,
                     place: place as u32,
                     of: sides.len() as u32,
                     paired: true,

@@ -80,7 +80,7 @@ impl Proven {
             return None;
         }
         let [(kind, base), (kind_of_other, other)] =
-            [base, other].map(|part| keys(&part.environment)).map(|keys| (keys.0, keys.1));
+            [base, other].map(|part| keys(part.stands_for.as_ref().unwrap_or(&part.environment)));
         let names = base.keys().chain(other.keys());
         let mut differing: Vec<&str> =
             names.filter(|name| base.get(*name) != other.get(*name)).copied().collect();

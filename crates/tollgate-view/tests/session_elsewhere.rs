@@ -114,6 +114,10 @@ fn a_setting_is_proven_where_it_alone_differs() {
     is(proven(varied("container"), varied("container:seccomp=none")), ["seccomp", "not set", "none"]);
     is(proven(host(), with_knob("host")), ["/proc/sys/vm/x", "0", "1"]);
     is(proven(varied("host:seccomp=a,b"), varied("host:seccomp=c")), ["seccomp", "a,b", "c"]);
+    let mut named = runs(&[host(), varied("mine")], &CASES[..1]);
+    assert!(Comparison::of(&named[0], &named[1]).proven.is_none());
+    named[1].session.as_mut().expect("a session").stands_for = Some("host:nice=5".to_owned());
+    is(Comparison::of(&named[0], &named[1]).proven, ["nice", "not set", "5"]);
     for (base, other) in [
         (host(), host()),
         (host(), varied("host:seccomp=default,nice=5")),

@@ -134,6 +134,7 @@ pub fn part(place: u32) -> Part {
     Part {
         id: "20260101-000000-s".parse().unwrap(),
         environment: "host".into(),
+        stands_for: None,
         place,
         of: 2,
         paired: true,

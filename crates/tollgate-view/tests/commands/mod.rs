@@ -167,6 +167,7 @@ fn run(of: usize, at: usize, side: &Side) -> Run {
         session: Some(Part {
             id: ID.parse().expect("an id"),
             environment: side.environment.to_owned(),
+            stands_for: None,
             place: at as u32,
             of: of as u32,
             paired: true,

@@ -162,6 +162,7 @@ pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
             session: Some(Part {
                 id: ID.parse().expect("an id"),
                 environment: side.name.to_owned(),
+                stands_for: None,
                 place: at as u32,
                 of: sides.len() as u32,
                 paired: side.paired,

@@ -334,6 +334,8 @@ pub struct Prepared {
 
 struct Own {
     name: String,
+    /// See [`Part::stands_for`].
+    stands_for: Option<String>,
     environment: Environment,
     /// The machine's state in its turns.
     state: usize,
@@ -354,7 +356,8 @@ impl Prepared {
                 go_on()?;
                 match prepare(spec, cleanup, needs_module) {
                     Ok(environment) => {
-                        sides.push(Own { name: name.clone(), environment, state });
+                        let stands_for = name.parse::<Spec>().is_err().then(|| spec.to_string());
+                        sides.push(Own { name: name.clone(), stands_for, environment, state });
                     }
                     Err(error) => {
                         go_on()?;
@@ -383,7 +386,7 @@ impl Prepared {
         let alternated = &self.alternated;
         let alternates = alternated.borrow().number() > 1;
         let mut sides = Vec::new();
-        for Own { name, environment, state } in &mut self.sides {
+        for Own { name, environment, state, .. } in &mut self.sides {
             let state = *state;
             let wake = alternates.then(|| {
                 let wake = move || alternated.borrow_mut().switch(state).map_err(|error| error.to_string());
@@ -478,6 +481,7 @@ impl Prepared {
             let part = Part {
                 id: id.clone(),
                 environment: own.name.clone(),
+                stands_for: own.stands_for.clone(),
                 place,
                 of,
                 paired: only_starts || own.environment.is_paired(),
