@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tollgate_engine::interrupt;
 use tollgate_model::run::Switched;
 use tollgate_model::text::{commands_a_reader, excerpt, plainly, quoted};
 
@@ -108,7 +109,9 @@ impl Switch {
         self.is_on = true;
         let mut running = None;
         // If this process is killed, what still runs ends before OFF is executed.
-        let executed = execute(if on { set } else { off }, &self.directory, &mut |group| {
+        // OFF goes on: the state may not stay.
+        let stop = || on && interrupt::requested().is_some();
+        let executed = execute(if on { set } else { off }, &self.directory, &stop, &mut |group| {
             running = cleanup.promise(group).ok();
         });
         if let Some(running) = running {

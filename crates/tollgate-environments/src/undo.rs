@@ -60,7 +60,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 "a process that uses the device in memory does not end (it waits in the kernel)"
             )),
         },
-        Undo::Shell { command, directory } => shell::execute(command, directory, &mut |_| {}),
+        Undo::Shell { command, directory } => shell::execute(command, directory, &|| false, &mut |_| {}),
         Undo::Setting { path, value } => write_setting(path, value).map_err(of(path)),
     }
 }

@@ -271,6 +271,7 @@ fn wrong_names_and_options_are_refused_before_anything_starts() {
         (&["--knob", "/proc/sys/vm/stat_interval"], "--knob"),
         (&["--switch", "true"], "2 values required"),
         (&["--switch", "true", " "], "ON, OFF and NAME are each one line of text, not ' '"),
+        (&["--switch", "true", "true", "a", "--switch", "false", "true", "a"], "two states are called a"),
         (&["--switch", "true", "true", "entry"], "entry selects benchmarks; write it before --switch"),
         (&["--switch", "true", "true", "--knob", "/proc/sys/vm/stat_interval=1"], "cannot be used with"),
         (&["--in", "host", "--in", "host", "--switch", "true", "true"], "at most one"),

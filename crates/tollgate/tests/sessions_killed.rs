@@ -302,6 +302,16 @@ fn a_state_is_switched_off_however_the_run_ends() {
         assert_eq!(session.expect_nothing("a switch"), Some(signal.as_raw()));
         wait_for("its end", || (!state.exists()).then_some(()));
     }
+    // An ON that does not end is ended.
+    let on = format!("{on}; sleep 600");
+    let words = ["--switch", &on, &off, "state"];
+    let mut session = Session::heard(&OF_CALLS, 2210, &words, Stdio::piped());
+    wait_for("the state", || state.exists().then_some(()));
+    kill_process(Pid::from_child(&session.child), Signal::TERM).expect("our own child");
+    let said = std::io::read_to_string(session.child.stderr.take().expect("a pipe")).expect("text");
+    assert!(said.contains("interrupted") && !said.contains("did not end"), "{said}");
+    assert_eq!(session.expect_nothing("an ON without end"), Some(libc::SIGTERM));
+    assert!(!state.exists());
     // A whole run, with two states.
     let log = home.path().join("log");
     let [first, second, all_off] =

@@ -24,10 +24,12 @@ const MOST_SAID: usize = 1 << 16;
 /// Signals that a shell may not inherit as ignored, as from the cleanup process.
 const SIGNALS: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
 
-/// Executes a command by sh(1) to its end. `begun` is told how to end it before that. Its processes in the background live on.
+/// Executes a command by sh(1) to its end, or until `stop` asks to stop. `begun` is told how to end it before that. Its processes in
+/// the background live on.
 pub(crate) fn execute(
     command: &str,
     directory: &Path,
+    stop: &dyn Fn() -> bool,
     begun: &mut dyn FnMut(&[Undo]),
 ) -> Result<(), EnvironmentError> {
     let fault = |why: String| unusable!("`{}`: {why}", excerpt(command));
@@ -43,7 +45,7 @@ pub(crate) fn execute(
     let pid = child.id().cast_signed();
     let began = group::started(pid);
     begun(&[Undo::Group { pid, started: began }]);
-    let status = ended(&mut child);
+    let status = ended(&mut child, stop);
     if status.is_none() {
         group::end(pid, began);
         let _ = child.wait();
@@ -51,15 +53,16 @@ pub(crate) fn execute(
     let said = first_line(&said.beginning(MOST_SAID));
     match status {
         Some(status) if status.success() => Ok(()),
+        None if stop() => Err(EnvironmentError::Interrupted),
         None => Err(fault(format!("it did not end within {} s", LIMIT.as_secs()))),
         Some(status) if said.is_empty() => Err(fault(format!("it failed: {status}"))),
         Some(status) => Err(fault(format!("it failed: {status}: {said}"))),
     }
 }
 
-fn ended(child: &mut Child) -> Option<ExitStatus> {
+fn ended(child: &mut Child, stop: &dyn Fn() -> bool) -> Option<ExitStatus> {
     let began = Instant::now();
-    while began.elapsed() < LIMIT {
+    while began.elapsed() < LIMIT && !stop() {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);
         }

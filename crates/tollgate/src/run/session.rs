@@ -85,6 +85,7 @@ pub fn session(args: &RunArgs, selection: &Selection, show: Show) -> Result<(), 
     let SessionFindings { found, facts: of_session, interrupted } = found?;
     let is_partial = interrupted.is_some();
     let mut runs = Vec::new();
+    let absent = gone.len();
     let mut lost = gone;
     for (((name, part), found), made_of) in parts.into_iter().zip(found).zip(made_of) {
         if let Some(why) = &found.lost {
@@ -107,6 +108,8 @@ pub fn session(args: &RunArgs, selection: &Selection, show: Show) -> Result<(), 
     if !runs.iter().any(is_measured) {
         return Err(match interrupted {
             Some(signal) => Failure::Interrupted(signal),
+            // Why an environment was lost has just been said.
+            None if lost.len() > absent => Failure::input("nothing was measured in any environment"),
             None => Failure::input(format!("nothing was measured in any environment{}", first_reason(&runs))),
         });
     }

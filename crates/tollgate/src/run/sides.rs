@@ -12,6 +12,7 @@ use tollgate_environments::{
     Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError, Switch,
 };
 use tollgate_model::run::Switched;
+use tollgate_model::text::{excerpt, listed};
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_suites::Size;
 use tollgate_view::facts;
@@ -241,6 +242,13 @@ impl Alternated {
                         one.name
                     )));
                 }
+                let is_again = |at: &usize| switches[..*at].iter().any(|one| one.name == switches[*at].name);
+                if let Some(at) = (0..switches.len()).find(is_again) {
+                    return Err(Failure::input(format!(
+                        "--switch: two states are called {}; give each a NAME of its own",
+                        excerpt(&switches[at].name)
+                    )));
+                }
                 let all = switches.iter().map(|switched| Switch::new(switched.clone()));
                 ("--switch", all.collect::<Result<_, _>>().map(Self::Switches))
             }
@@ -272,7 +280,8 @@ impl Alternated {
             }
             Self::Switches(all) => all.iter_mut().try_for_each(|switch| {
                 say::say(&switch.sentence());
-                switch.promise(cleanup).map_err(|error| Failure::input(format!("--switch {error}")))
+                let fault = |error| Failure::input(format!("--switch {error}"));
+                switch.promise(cleanup).map_err(|error| go_on().err().unwrap_or_else(|| fault(error)))
             }),
         }
     }
@@ -349,7 +358,10 @@ impl Prepared {
     /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
     pub fn all(asked: Asked, cleanup: &Cleanup) -> Result<(Self, Vec<String>), Failure> {
         let Asked { named, mut alternated, needs_module } = asked;
-        alternated.promise(cleanup)?;
+        if let Err(failure) = alternated.promise(cleanup) {
+            alternated.end().iter().for_each(|why| say::say(why));
+            return Err(failure);
+        }
         let (mut sides, mut gone) = (Vec::new(), Vec::new());
         for (name, spec) in &named {
             for state in 0..alternated.number() {
@@ -361,16 +373,26 @@ impl Prepared {
                     }
                     Err(error) => {
                         go_on()?;
-                        gone.push((name.clone(), reason(name, &error.to_string())));
+                        gone.push((name.clone(), error.to_string()));
                     }
                 }
             }
         }
-        let (gone, reasons): (Vec<String>, Vec<String>) = gone.into_iter().unzip();
+        // Each reason once: several may lack the same.
+        let mut lacking: Vec<(Vec<&str>, &str)> = Vec::new();
+        for (name, why) in &gone {
+            match lacking.iter_mut().find(|(_, known)| known == why) {
+                Some((names, _)) if names.contains(&name.as_str()) => {}
+                Some((names, _)) => names.push(name),
+                None => lacking.push((vec![name], why)),
+            }
+        }
+        let reasons: Vec<String> = lacking.iter().map(|(names, why)| reason(&listed(names), why)).collect();
         if sides.is_empty() {
             return Err(Failure::input(format!("nothing was measured: {}", reasons.join("; "))));
         }
         reasons.iter().for_each(|reason| say::say(reason));
+        let gone = gone.into_iter().map(|(name, _)| name).collect();
         Ok((Self { sides, alternated: RefCell::new(alternated) }, gone))
     }
 
