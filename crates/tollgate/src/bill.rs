@@ -31,13 +31,15 @@ impl BillArgs {
         if self.yes {
             interrupt::install();
             let mut missing = Vec::new();
-            let mut keep = |what: &str, made: Result<Vec<Run>, Failure>| match made {
-                Ok(runs) => runs,
-                Err(Failure::Input(why) | Failure::Failed(why) | Failure::NotKept(why)) => {
+            let mut keep = |what: &str, made: Result<Vec<Run>, Failure>| {
+                made.unwrap_or_else(|failure| {
+                    let why = match failure {
+                        Failure::Input(why) | Failure::Failed(why) | Failure::NotKept(why) => why,
+                        _ => "interrupted".to_owned(),
+                    };
                     missing.push(format!("{what}: {why}"));
                     Vec::new()
-                }
-                Err(_) => Vec::new(),
+                })
             };
             if found.charges.iter().any(|charge| charge.way == Way::Statistics) {
                 let is_on = facts.get("kernel.bpf_stats").and_then(Fact::value).and_then(FactValue::as_flag);
@@ -50,9 +52,8 @@ impl BillArgs {
             if let Some(args) = turns(&found.charges, self.time) {
                 measured = keep("what is measured in turns", run::session_of(&args?));
             }
-            let is_interrupted = interrupt::requested().is_some();
-            if let Some(args) = guests(&found.charges).filter(|_| !is_interrupted) {
-                counted = keep("what a guest counts", run::session_of(&args?));
+            if let Some(args) = guests(&found.charges) {
+                counted = keep("what a guest counts", go_on().and_then(|()| run::session_of(&args?)));
             }
             if measured.is_empty() && counted.is_empty() {
                 go_on()?;
