@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use tollgate_engine::Architecture;
 use tollgate_model::Environment;
 use tollgate_model::text::excerpt;
 
@@ -100,6 +101,10 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
 
     fn counts(&self) -> bool {
         false
+    }
+
+    fn architecture(&self) -> Architecture {
+        Architecture::default()
     }
 
     fn on_ram(&self, _on: &OnRam) -> Option<Spec> {

@@ -188,6 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_has_only_cases_of_its_architecture_or_none_of_a_benchmark() {
+        for simulated in &MACHINES {
+            let machine = simulated.topology();
+            for benchmark in registered().filter(|benchmark| benchmark.why_absent(&machine).is_none()) {
+                for params in benchmark.cases_in(Extent::Thorough, &machine) {
+                    let why = (benchmark.timed)(&params).why_absent(machine.architecture);
+                    assert_eq!(why, None, "{}: {}", simulated.name, benchmark.case(params));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_benchmark_and_every_case_crosses_a_boundary() {
         let machine = MACHINES[2].topology();
         for benchmark in registered() {

@@ -14,6 +14,7 @@ use tollgate_view::summary::Summary;
 
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
+use crate::run::sides::machine;
 use crate::{out, versus};
 
 impl ExplainArgs {
@@ -25,7 +26,7 @@ impl ExplainArgs {
         if is_bench(&self.benchmark) && self.environment.is_none() {
             return versus::explain_bench(&self.benchmark, self.run.as_deref());
         }
-        let machine = Topology::here();
+        let machine = machine(self.environment.as_slice())?;
         let pattern = with_suite(&machine, &self.benchmark);
         if let Some(environment) = self.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {
             return versus::explain(&pattern, environment, self.stacks.as_deref());
@@ -81,7 +82,7 @@ impl ExplainArgs {
 /// As [`ExplainArgs::execute`], for `tollgate run --explain BENCHMARK --in ENV`. Fails if no benchmark or several are meant, or it
 /// has no count there.
 pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
-    let machine = Topology::here();
+    let machine = machine(&[environment.to_owned()])?;
     let pattern = with_suite(&machine, pattern);
     let (_, selection) = chosen(&machine, &pattern)?;
     functions::explain(&pattern, &selection, environment)

@@ -54,7 +54,8 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
         Some(Size::Tree(size)) => size,
         _ => tollgate_suites::Size::default(),
     };
-    let mut selection = tollgate_suites::select(&Topology::here(), &patterns(args), extent, tree)
+    let machine = sides::machine(&args.session.environments)?;
+    let mut selection = tollgate_suites::select(&machine, &patterns(args), extent, tree)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     if let Some(Size::File(bytes)) = args.size
         && !tollgate_suites::with_file_size(&mut selection, bytes)
@@ -125,7 +126,7 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
 pub fn session_of(args: &RunArgs) -> Result<Vec<Run>, Failure> {
     let made = RefCell::new(Vec::new());
     let selection = tollgate_suites::select(
-        &Topology::here(),
+        &sides::machine(&args.session.environments)?,
         &args.pattern,
         Extent::Usual,
         tollgate_suites::Size::default(),

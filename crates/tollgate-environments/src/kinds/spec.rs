@@ -2,6 +2,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use tollgate_engine::Architecture;
+
 use super::{Description, EnvironmentKind};
 use crate::error::EnvironmentError;
 use crate::installed::Installed;
@@ -54,6 +56,11 @@ impl Spec {
     /// Returns whether its name asks for instructions to be counted.
     pub fn counts(&self) -> bool {
         self.kind.counts()
+    }
+
+    /// Returns the architecture that its name asks for, or that of this program.
+    pub fn architecture(&self) -> Architecture {
+        self.kind.architecture()
     }
 
     /// Returns the part of its name that says what is executed, booted, connected to, opened or set: `exec:PREFIX`,

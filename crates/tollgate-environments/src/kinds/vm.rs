@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::Architecture;
+
 use super::trial::{Candidate, until};
 use super::{Description, EnvironmentKind, Spec, Stop};
 use crate::error::{EnvironmentError, unusable};
@@ -58,6 +60,10 @@ impl EnvironmentKind for Vm {
 
     fn counts(&self) -> bool {
         self.exact || self.accel == Some(Accel::Tcg)
+    }
+
+    fn architecture(&self) -> Architecture {
+        self.arch
     }
 
     fn on_ram(&self, on: &OnRam) -> Option<Spec> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tollgate_engine::session::{Life, Side};
-use tollgate_engine::{Extent, Group, Selection, Topology, interrupt};
+use tollgate_engine::{Architecture, Extent, Group, Selection, Topology, interrupt};
 use tollgate_environments::{
     Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError, Switch,
 };
@@ -197,6 +197,18 @@ pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
     let (shown, name) = named(name);
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
     Ok((shown.to_owned(), spec?))
+}
+
+/// This machine, with the architecture that all these environments have: cases depend on it. Environments of several architectures have
+/// the cases of this program's.
+///
+/// # Errors
+/// A name is wrong.
+pub fn machine(environments: &[String]) -> Result<Topology, Failure> {
+    let all = environments.iter().map(|name| Ok(parse(name)?.1.architecture()));
+    let all = all.collect::<Result<Vec<Architecture>, Failure>>()?;
+    let shared = all.first().filter(|first| all.iter().all(|one| one == *first));
+    Ok(Topology { architecture: shared.copied().unwrap_or_default(), ..Topology::here() })
 }
 
 pub fn reason(name: &str, why: &str) -> String {
@@ -520,6 +532,26 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cases_are_those_of_the_architecture_that_all_environments_have() {
+        let words = |environments: &[&str], name: &str| -> Vec<String> {
+            let environments: Vec<String> = environments.iter().map(ToString::to_string).collect();
+            let Ok(machine) = machine(&environments) else { panic!("{environments:?}") };
+            let selection = tollgate_suites::select(&machine, &[name.to_owned()], Extent::Usual, Size::Small);
+            selection.expect("registered").cases().map(|case| case.to_string()).collect()
+        };
+        let has = |cases: &[String], word: &str| cases.iter().any(|case| case.contains(word));
+        let of =
+            |architecture: Architecture| words(&[&format!("vm:arch={architecture}")], "memory/bandwidth");
+        let [x86, arm64] = Architecture::ALL.map(of);
+        assert!(has(&x86, "avx2") && !has(&x86, "neon") && !has(&arm64, "avx2") && has(&arm64, "neon"));
+        assert!(has(&words(&["a=vm:exact,arch=arm64"; 2], "memory/atomic"), "add-exclusive"));
+        let here = words(&[], "memory/bandwidth");
+        for others in [&["vm:arch=x86-64", "vm:arch=arm64"], &["ssh:there", "container"]] {
+            assert_eq!(words(others, "memory/bandwidth"), here);
+        }
+    }
 
     #[test]
     fn each_state_of_several_switches_begins_with_none_on() {
