@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, SystemTime};
 
 use tollgate_engine::{
-    self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, Topology, interrupt,
+    self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, interrupt,
 };
 use tollgate_inspect::Machine;
 use tollgate_model::compare::Spread;
@@ -248,6 +248,8 @@ fn failed(error: BenchError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_engine::Topology;
+
     use super::*;
 
     #[test]
