@@ -113,6 +113,7 @@ struct CloneArguments {
 #[cfg(test)]
 mod tests {
     use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, Register};
+    use tollgate_engine::{Architecture, HERE};
 
     use super::*;
 
@@ -142,6 +143,9 @@ mod tests {
 
     #[test]
     fn a_parent_makes_one_call_and_touches_no_stack() {
+        if HERE != Architecture::X86_64 {
+            return println!("skipped: the decoder is x86-64's");
+        }
         assert_eq!(calls_of(vfork_and_leave as *const u8), [58]);
         assert_eq!(calls_of(clone3_and_leave as *const u8), [435]);
         assert_eq!(calls_of(vfork_and_exec as *const u8), [58]);

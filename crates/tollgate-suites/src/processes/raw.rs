@@ -90,7 +90,14 @@ pub(crate) mod tests {
             return;
         }
         let program = std::env::current_exe().expect("this program");
-        let mut alone = std::process::Command::new(program);
+        // The kernel starts no program of arm64 for the translator of .ci/arm64.
+        let mut alone = match std::env::var_os("TOLLGATE_IN_QEMU") {
+            Some(_) => std::process::Command::new("qemu-aarch64-static"),
+            None => std::process::Command::new(&program),
+        };
+        if alone.get_program() != program.as_os_str() {
+            alone.arg(&program);
+        }
         alone
             .args([&name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
             .env(IS_ALONE, "");
