@@ -30,11 +30,11 @@ impl EnvironmentKind for Vm {
         made.checked()
     }
 
-    /// One guest for each type of machine; they work or fail together.
+    /// One guest for each type of machine that the architecture has; they work or fail together.
     fn candidates() -> Vec<Candidate> {
-        let on = |vmm| Spec::new(Self { vmm, ..Self::default() }).to_string();
+        let on = |vmm| Some(Spec::new(Self { vmm, ..Self::default() }.checked().ok()?).to_string());
         let tried = Candidate::named(DESCRIPTION.form(), |_| vm::survey(&until()));
-        vec![tried.with_names(Vmm::ALL.map(on).into())]
+        vec![tried.with_names(Vmm::ALL.into_iter().filter_map(on).collect())]
     }
 
     fn settings(&self) -> Vec<String> {

@@ -1,5 +1,6 @@
 #![allow(unsafe_code)] // The tests make calls that a filter refuses.
 
+use tollgate_engine::{Architecture, HERE};
 use tollgate_model::traced::Ended;
 use tollgate_os::process::fork;
 
@@ -27,11 +28,13 @@ fn under(filter: &Filter, number: libc::c_long, arguments: [u64; 2]) -> i32 {
 #[test]
 fn the_default_refuses_what_docker_lists_and_nothing_else() {
     let names: Vec<&str> = BLOCKED.split_whitespace().collect();
-    let numbers: Vec<_> = names.iter().map(|name| (*name, calls::number(name).expect(name))).collect();
-    let short_only: Vec<&str> =
-        numbers.iter().filter(|(_, numbers)| numbers.long.is_none()).map(|(name, _)| *name).collect();
-    assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
-    assert_eq!(numbers.len(), 49);
+    assert_eq!(names.len(), 49);
+    // Others do not have all of them.
+    if HERE == Architecture::X86_64 {
+        let is_short = |name: &&str| calls::number(name).expect(name).long.is_none();
+        let short_only: Vec<&str> = names.into_iter().filter(is_short).collect();
+        assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
+    }
     let filter = Filter::read(&Seccomp::Default).unwrap().unwrap();
     // If allowed, they would fail with another error: no such policy, no such id, a bad address.
     for (name, expected) in [

@@ -102,10 +102,11 @@ mod tests {
         for wrong in [&elf(183)[..19], b"#!/bin/sh\n", b""] {
             assert!(said(wrong, Architecture::Arm64).unwrap_err().starts_with("it is not a program"));
         }
-        // The machine's shell has a loader, if it is not static.
+        // The machine's shell has a loader, if it is not static. A translator's machine is not of this program's architecture.
         let shell = fs::read("/bin/sh").unwrap();
         if programs::loader(&shell).is_some() {
-            assert!(said(&shell, Architecture::default()).unwrap_err().contains("crt-static"));
+            let of_shell = Architecture::ALL.map(|arch| said(&shell, arch).unwrap_err());
+            assert!(of_shell.iter().any(|why| why.contains("crt-static")), "{of_shell:?}");
         }
     }
 
