@@ -186,6 +186,39 @@ fn a_fact_that_an_architecture_lacks_is_not_there() {
 }
 
 #[test]
+fn a_machine_without_a_field_or_a_file_has_its_other_facts() {
+    let usual = cpuinfo("0x41", "atomics", &[("0xd0c", 3, 1, 0..2)]);
+    let complete = virt("0xd0c", "fp", "Vulnerable").with("/proc/cpuinfo", usual.as_str()).facts();
+    let of = |tree: Tree, lacking: &[&str]| {
+        let facts = tree.facts();
+        for (name, fact) in &complete {
+            let is_lacking = lacking.contains(&name.as_str());
+            assert_eq!(facts[name] != *fact, is_lacking, "{name}: {:?} and {fact:?}", facts[name]);
+            assert!(!is_lacking || !why(&facts[name]).is_empty(), "{name}: {:?}", facts[name]);
+        }
+    };
+    let kind = ["cpu.midr", "cpu.model", "cpu.vendor"];
+    let is_shown = |name: &&str| name.starts_with("cpu.feature.") && complete[*name].value().is_some();
+    let features: Vec<&str> = complete.keys().map(String::as_str).filter(is_shown).collect();
+    let features = [features.as_slice(), &["kernel.entry_features"]].concat();
+    for (field, lacking) in [
+        ("CPU implementer", kind.as_slice()),
+        ("CPU variant", &kind),
+        ("CPU part", &kind),
+        ("CPU revision", &kind),
+        ("BogoMIPS", &[]),
+        ("Features", &features),
+        ("", &[kind.as_slice(), &features].concat()),
+    ] {
+        let left: String = usual.split_inclusive('\n').filter(|line| !line.starts_with(field)).collect();
+        of(virt("0xd0c", "fp", "Vulnerable").with("/proc/cpuinfo", left), lacking);
+    }
+    let no_auxv =
+        virt("0xd0c", "fp", "Vulnerable").with("/proc/cpuinfo", usual.as_str()).with("/proc/self/auxv", "");
+    of(no_auxv, &["clocksource.in_user_mode", "memory.page_size", "vdso.present"]);
+}
+
+#[test]
 fn hostile_files_have_an_answer() {
     let usual = cpuinfo("0x41", "atomics", &[("0xd0c", 3, 1, 0..2)]);
     let of = |cpuinfo: &[u8]| virt("0xd0c", "fp", "Vulnerable").with("/proc/cpuinfo", cpuinfo).facts();
