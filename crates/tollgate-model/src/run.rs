@@ -75,7 +75,7 @@ pub struct Part {
     pub id: RunId,
     /// The environment as the user named it: `host`, `container:seccomp=none`.
     pub environment: String,
-    /// What that name stands for, if it is the user's own: `vm:exact,append=audit=1`.
+    /// The environment that this name stands for, if it is the user's own: `vm:exact,append=audit=1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for: Option<String>,
     /// Its position among the environments of the session, from 0. The first is the base.

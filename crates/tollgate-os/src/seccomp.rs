@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_call_is_answered_by_each_of_its_numbers_and_the_first_answer_holds() {
-        // The numbers are x86-64's, whatever executes this.
+        // The numbers are x86-64's, also where another processor executes this.
         const X32: u32 = 1 << 30;
         let mut rules = Rules { long: Answers::all(1), short: Answers::all(2) };
         let both = |long, short| Numbers { long: Some(long), short: Some(short), x32: Some(X32 | long) };

@@ -72,7 +72,7 @@ pub(super) fn begin() -> Result<(), String> {
     Ok(())
 }
 
-/// Which line auditctl refuses, and why. It sends most of both to syslog while it reads a file, so each line is executed once more,
+/// Names the line that auditctl refuses, and its reason. It sends most of both to syslog while it reads a file, so each line is executed once more,
 /// alone, unless it has quotes, which auditctl reads by rules of its own.
 fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), String>) -> String {
     let reason = |said: &str| {

@@ -49,7 +49,7 @@ const LEAST_ROUNDS: usize = 3;
 /// Why there is no execution of a number.
 pub const NO_MORE: &str = "no more were executed";
 
-/// What `/init` of a guest does before its agent begins.
+/// Orders for `/init` of a guest, which carries them out before its agent begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rounds {
     /// Orders before the rounds, then those of each round.
