@@ -42,7 +42,13 @@ fn the_functions_of_an_operation_add_up_to_its_count() {
         assert!(rows.len() > 5 && rows[0].0 == "user space" && rows[0].1 < 10.0, "{text}");
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_sum = ["The sum is what a run counts", "not the same in each batch"];
-        assert!(is_sum.iter().any(|sentence| flat.contains(sentence)), "{text}");
+        // A batch has more faults than are watched: pages that the kernel takes in advance for many of them are in its mean alone.
+        let counted =
+            flat.split_once("A run counts ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        let is_near =
+            |counted: f64| sum <= counted && counted < 1.005 * sum && flat.contains("is not the sum");
+        let has_sum = is_sum.iter().any(|sentence| flat.contains(sentence));
+        assert!(has_sum || words.contains(&"traps/minor-fault") && counted.is_some_and(is_near), "{text}");
         let first = rows[1].0.as_str();
         assert!(first.contains("entry") || first.contains("asm_"), "the kernel is entered first: {text}");
     }
