@@ -72,8 +72,8 @@ pub(super) fn begin() -> Result<(), String> {
     Ok(())
 }
 
-/// Names the line that auditctl refuses, and its reason. It sends most of both to syslog while it reads a file, so each line is executed once more,
-/// alone, unless it has quotes, which auditctl reads by rules of its own.
+/// Names the line that auditctl refuses, and the reason. While it reads a file, auditctl sends most of both to syslog, so each line is
+/// executed once more, alone, unless it has quotes, which auditctl reads by rules of its own.
 fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), String>) -> String {
     let reason = |said: &str| {
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason is given");
@@ -117,6 +117,7 @@ mod tests {
             "-w /etc/audit/audit.rules -p wa\n-a always,exit -F dir=/var/spool/ -F exe=/usr/bin/su -w /x\n";
         assert_eq!(directories(rules).collect::<Vec<_>>(), ["etc/audit", "var/spool", "usr/bin"]);
     }
+
     #[test]
     fn a_refused_rule_is_named_with_its_line_and_the_reason() {
         let rules =
