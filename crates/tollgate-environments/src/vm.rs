@@ -4,7 +4,7 @@
 //!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
 //!   `programs` are the host's programs for it, `audit` the one that loads rules, `tree` the host's files that commands need.
-//!   `planted` is how `/init` makes them and executes the commands. `file_system` has modules and packages of file systems.
+//!   `planted` is how `/init` makes them and executes the commands, and `git_index` what it changes for git. `file_system` has modules and packages of file systems.
 //!   `layout` is shared by both sides.
 //! - Devices: `devices` has the `disk`, where the guest measures files, and `share`, the host's program directories. `on_ram`
 //!   is a file system on a block device in its memory.
@@ -21,6 +21,7 @@ mod disk;
 mod executed;
 mod facts;
 mod file_system;
+mod git_index;
 mod init;
 mod initramfs;
 pub mod inside;

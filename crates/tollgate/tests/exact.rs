@@ -233,9 +233,18 @@ fn what_a_command_opens_comes_along_and_what_is_around_it_is_executed_in_the_gue
     let kept = home.path().join("kept").display().to_string();
     std::fs::write(&kept, "text").expect("a file");
     let replace = format!("grep text {kept} && cp {kept} {kept}.new && mv {kept}.new {kept} || exit");
+    // It fails if a file has other attributes than the index of git(1).
+    let repository = home.path().join("repository").display().to_string();
+    let made = format!(
+        "command -v git || exit 0; git init -q {repository} && cd {repository} && touch -d 2020-02-02 one two && git add ."
+    );
+    assert!(
+        std::process::Command::new("sh").args(["-c", &made]).status().is_ok_and(|status| status.success())
+    );
+    let fresh = format!("! command -v git || git -C {repository} diff-files --quiet || exit");
     // A file that only the guest uses is opened here as well.
     let setup = format!(
-        "{replace}; touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link"
+        "{replace}; {fresh}; touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link"
     );
     let conclude = format!("rm -f {tree}/prepared");
     let words = [

@@ -1,6 +1,7 @@
 //! The guest's side of the files that commands need: `/init` makes what the list of [`super::tree`] has in addition to the
 //! archive, and sets all owners, modes and times. Then it executes the commands, before the guest contacts the host.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -11,6 +12,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, chownat, utimensat};
 use tollgate_engine::versus::counted::{self, Rounds};
 
+use super::git_index;
 use super::layout::{A_DIRECTORY, A_FILE, A_LINK, A_SHELL, TREE};
 
 pub(super) fn is_there() -> bool {
@@ -43,6 +45,13 @@ fn plant(list: &[u8]) -> Result<(), String> {
     }
     // Making an entry changes its directory's attributes.
     all.iter().for_each(Planted::settle);
+    let unread = all.iter().filter(|one| matches!(one.kind, A_SHELL | A_LINK));
+    let unread: HashSet<&Path> = unread.map(|one| one.path).collect();
+    for index in all.iter().filter(|one| one.kind == A_FILE && one.path.ends_with(".git/index")) {
+        // With the index as it is, git reads more files.
+        let _ = git_index::renew(index.path, |file| unread.contains(file));
+        index.settle();
+    }
     Ok(())
 }
 
