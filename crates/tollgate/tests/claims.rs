@@ -218,6 +218,7 @@ fn has_cc() -> bool {
 }
 
 #[test]
+#[ignore = "slow: .ci/weekly runs it"]
 fn a_published_program_is_executed_with_each_of_its_corrections() {
     if !has_cc() {
         return;
