@@ -125,6 +125,8 @@ struct House {
     read: BTreeSet<PathBuf>,
     /// The module that each file begins.
     begins: BTreeMap<PathBuf, Names>,
+    /// The calls that each of these makes.
+    calls: BTreeMap<PathBuf, Calls>,
 }
 
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
@@ -182,6 +184,11 @@ impl<'ast> Visit<'ast> for Paths {
     }
 }
 
+/// Those of all crates, which all tests read once.
+static HOUSES: LazyLock<BTreeMap<&str, House>> = LazyLock::new(|| {
+    FLOORS.iter().map(|name| (*name, House::read(&crates().join(name).join("src")))).collect()
+});
+
 impl House {
     fn read(source: &Path) -> Self {
         let mut house = Self::default();
@@ -195,6 +202,9 @@ impl House {
         let parsed = syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap();
         if !for_tests {
             self.begins.insert(file.to_owned(), path.to_vec());
+            let mut calls = Calls::default();
+            calls.visit_file(&parsed);
+            self.calls.insert(file.to_owned(), calls);
         }
         self.items(parsed.items, file, below, path, for_tests);
     }
@@ -347,7 +357,7 @@ fn files_do_not_import_each_other_in_a_circle() {
     let (mut seen, mut edges, mut found) = (0, 0, Vec::new());
     for name in &FLOORS {
         let source = crates().join(name).join("src");
-        let house = House::read(&source);
+        let house = &HOUSES[name];
         let mut all = BTreeSet::new();
         files(&source, &mut all);
         assert_eq!(house.read, all, "{name}: files that belong to no module");
@@ -369,7 +379,7 @@ fn files_do_not_import_each_other_in_a_circle() {
 fn imports_between_rooms_of_the_engine_run_down() {
     const ROOMS: [&str; 6] = ["sides", "rounds", "bench_process", "cases", "loops", "machine"];
     let source = crates().join("tollgate-engine/src");
-    let house = House::read(&source);
+    let house = &HOUSES["tollgate-engine"];
     let room = |file: &Path| {
         let within = file.strip_prefix(&source).unwrap();
         let first = within.iter().next().unwrap().to_str().unwrap();
@@ -391,7 +401,7 @@ fn imports_between_rooms_of_the_engine_run_down() {
 #[test]
 fn a_benchmark_is_named_in_its_suite_alone() {
     let source = crates().join("tollgate-suites/src");
-    let house = House::read(&source);
+    let house = &HOUSES["tollgate-suites"];
     let mut named: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
     for module in house.modules.values() {
         if module.items.contains("BENCHMARK") {
@@ -439,24 +449,16 @@ impl<'ast> Visit<'ast> for Calls {
 
 /// The files of the product with one of these calls, by their crates.
 fn callers(calls: &[&str]) -> BTreeSet<String> {
-    // All are read once for all tests.
-    static MADE: LazyLock<Vec<(String, Calls)>> =
-        LazyLock::new(|| FLOORS.iter().flat_map(|name| made(name)).collect());
-    let makes = |made: &Calls| calls.iter().any(|call| made.0.contains(*call));
-    MADE.iter().filter(|(_, made)| makes(made)).map(|(file, _)| file.clone()).collect()
-}
-
-/// The calls that each file of a crate makes.
-fn made(name: &str) -> Vec<(String, Calls)> {
-    let source = crates().join(name).join("src");
-    let files = House::read(&source).begins.into_keys();
-    files
-        .map(|file| {
-            let mut made = Calls::default();
-            made.visit_file(&syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap());
-            (format!("{name}/{}", file.strip_prefix(&source).unwrap().display()), made)
-        })
-        .collect()
+    let mut found = BTreeSet::new();
+    for (name, house) in HOUSES.iter() {
+        let source = crates().join(name).join("src");
+        let makes = |made: &Calls| calls.iter().any(|call| made.0.contains(*call));
+        let files = house.calls.iter().filter(|(_, made)| makes(made));
+        found.extend(
+            files.map(|(file, _)| format!("{name}/{}", file.strip_prefix(&source).unwrap().display())),
+        );
+    }
+    found
 }
 
 /// `commands_a_reader` covers more than control characters: characters that change the direction of writing, and invisible
