@@ -86,8 +86,12 @@ mod tests {
     #[test]
     fn a_sleep_is_a_switch_of_this_thread() {
         let before = Usage::of_thread();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        assert!(Usage::of_thread().nvcsw > before.nvcsw);
+        // No switch if the time is over before the thread has left its processor, as in a slow guest.
+        let switches = |_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            Usage::of_thread().nvcsw > before.nvcsw
+        };
+        assert!((0..1000).any(switches));
         assert!(Usage::of_process().switches() >= Usage::of_thread().switches());
     }
 }
