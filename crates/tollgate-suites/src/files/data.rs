@@ -230,7 +230,8 @@ mod tests {
         put(&short, &[1; 4096], 0).expect("written");
         let abandoned = own.dir.create(c"incomplete").expect("a file");
         let (made, contents) = uncached(&own.dir).expect("made");
-        assert_eq!(made.length, 3 << 20);
+        // It is shorter where writing takes long.
+        assert!((CHUNK..=3 * CHUNK).contains(&made.length), "{}", made.length);
         let mut bytes = [0; 4096];
         std::fs::File::from(made.file).read_exact_at(&mut bytes, 0).expect("read");
         assert!(contents.begin(&bytes, 0));
