@@ -75,13 +75,17 @@ impl Operation {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_arch::architecture::{Architecture, HERE};
+
     use super::*;
 
     #[test]
     fn every_call_that_is_named_is_in_a_table_and_in_one_line() {
         let all: Vec<_> = Operation::all().map(|(call, _)| call).collect();
         for call in &all {
-            assert!(calls::number(call).is_some(), "{call}");
+            let is_of_x86_alone = call.starts_with("old") || *call == "utime";
+            let is_here = HERE == Architecture::X86_64 || !is_of_x86_alone;
+            assert_eq!(calls::number(call).is_some(), is_here, "{call}");
             assert_eq!(all.iter().filter(|other| other == &call).count(), 1, "{call}");
         }
     }

@@ -35,7 +35,8 @@ mod tests {
 
     #[test]
     fn programs_have_all_but_those_whose_path_has_changed() {
-        assert_eq!(aims().count(), Operation::all().count() - CHANGED_BY_THEN.len());
+        let here = Operation::all().filter(|(call, _)| calls::number(call).is_some());
+        assert_eq!(aims().count(), here.count() - CHANGED_BY_THEN.len());
         assert_eq!(operation_of("pread64"), Some("read"));
         assert_eq!(operation_of("chdir"), None);
         assert_eq!(operation_of("getpid"), None);

@@ -1,5 +1,6 @@
 //! Calls that a seccomp(2) filter stops: their entry is not seen.
 
+use tollgate_arch::architecture::{Architecture, HERE};
 use tollgate_model::traced::{Call, Ended};
 
 use super::counts::{compiled, same_but};
@@ -28,8 +29,11 @@ static void handler(int signal, siginfo_t *info, void *context) {}
 static void call(int times) {
     while (times--) {
         long result = 64;
+#ifdef __x86_64__
         if (!strcmp(table, "compat")) asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
-        else syscall(!strcmp(table, "x32") ? X32 | SYS_getppid : SYS_getppid);
+        else
+#endif
+            syscall(!strcmp(table, "x32") ? X32 | SYS_getppid : SYS_getppid);
     }
 }
 static void *calls(void *none) { call(1); return 0; }
@@ -158,6 +162,9 @@ fn a_call_for_which_a_filter_kills_is_counted_as_strace_does() {
 
 #[test]
 fn stopped_calls_are_counted_in_the_table_of_their_number() {
+    if HERE != Architecture::X86_64 {
+        return println!("skipped: a program calls by one table here");
+    }
     for (table, name) in [("compat", "getppid (32-bit)"), ("x32", "getppid (x32)")] {
         let Some(outcome) = traced(&["errno", table], |_| {}) else { return };
         if table == "compat" && outcome.ended == Ended::Signal(libc::SIGSEGV) {
