@@ -180,7 +180,9 @@ fn calls_on_many_files_in_turn_are_counted_by_file_and_by_process() {
     }
     let tree = &outcome.collected.tree;
     let reads = |process: usize| tree[process].calls.iter().find(|call| call.name == "pread64").unwrap();
-    assert_eq!((reads(0).count - reads(1).count, reads(1).count), (1000 - 30 + 2, 30));
+    // So the dynamic loader of x86-64 alone reads headers of the C library.
+    let of_loader = if HERE == Architecture::X86_64 { 2 } else { 0 };
+    assert_eq!((reads(0).count - reads(1).count, reads(1).count), (1000 - 30 + of_loader, 30));
     for process in tree {
         for call in &process.calls {
             assert!(call.max_ns <= call.total_ns && call.count >= call.errors, "{call:?}");
