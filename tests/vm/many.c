@@ -1,7 +1,8 @@
 /*
- * The first process of a guest that has the host's files, read-only over 9p, below a file system in memory that takes what is written. It
- * loads the modules of its root file system in the order of their names, runs the command of /command by the host's shell, and turns the
- * guest off. tests/anywhere makes such guests, of more processors than this machine has.
+ * The first process of a guest that has the files of its disk, or, without one, the host's, read-only over 9p, below a file system in memory
+ * that takes what is written. It loads the modules of its root file system in the order of their names, runs the command of /command by the
+ * shell among those files, and turns the guest off. tests/anywhere makes such guests of more processors than this machine has,
+ * tests/arm64/guest of another architecture.
  *
  *     cc -static -O2 -o init many.c
  */
@@ -60,8 +61,24 @@ static void loopback(void)
 	close(any);
 }
 
+static void files_of_the_host(void)
+{
+	put("host", "/host", "9p", MS_RDONLY, "trans=virtio,version=9p2000.L,msize=262144,cache=loose");
+	put("written", "/written", "tmpfs", 0, "size=6g");
+	if (mkdir("/written/upper", 0755) || mkdir("/written/work", 0755))
+		stop("/written");
+	put("all", "/all", "overlay", 0, "lowerdir=/host,upperdir=/written/upper,workdir=/written/work");
+	put("tmp", "/all/tmp", "tmpfs", 0, "mode=1777");
+}
+
 int main(void)
 {
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "/all/dev/fd" },
+		{ "/proc/self/fd/0", "/all/dev/stdin" },
+		{ "/proc/self/fd/1", "/all/dev/stdout" },
+		{ "/proc/self/fd/2", "/all/dev/stderr" },
+	};
 	char path[64], command[1024] = "";
 	int status = 0, file, at;
 	pid_t child;
@@ -79,21 +96,21 @@ int main(void)
 	if (file < 0 || read(file, command, sizeof command - 1) <= 0)
 		stop("/command");
 	close(file);
-	put("host", "/host", "9p", MS_RDONLY, "trans=virtio,version=9p2000.L,msize=262144,cache=loose");
-	put("written", "/written", "tmpfs", 0, "size=6g");
-	if (mkdir("/written/upper", 0755) || mkdir("/written/work", 0755))
-		stop("/written");
-	put("all", "/all", "overlay", 0, "lowerdir=/host,upperdir=/written/upper,workdir=/written/work");
+	put("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	if (access("/dev/vda", F_OK))
+		files_of_the_host();
+	else
+		put("/dev/vda", "/all", "ext4", 0, NULL);
 	put("proc", "/all/proc", "proc", 0, NULL);
 	put("sysfs", "/all/sys", "sysfs", 0, NULL);
 	put("devtmpfs", "/all/dev", "devtmpfs", 0, NULL);
-	/* devtmpfs has none. */
-	if (symlink("/proc/self/fd", "/all/dev/fd") && errno != EEXIST)
-		stop("/dev/fd");
+	/* devtmpfs has none of them. */
+	for (at = 0; at < 4; at++)
+		if (symlink(links[at][0], links[at][1]) && errno != EEXIST)
+			stop(links[at][1]);
 	put("devpts", "/all/dev/pts", "devpts", 0, "ptmxmode=666");
 	put("shm", "/all/dev/shm", "tmpfs", 0, "mode=1777");
 	put("run", "/all/run", "tmpfs", 0, "mode=755");
-	put("tmp", "/all/tmp", "tmpfs", 0, "mode=1777");
 	loopback();
 	/* As switch_root(8): a path that the kernel gives ends at the root of mounts. */
 	if (chdir("/all") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
