@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tollgate_os::process::{self, Child};
+use tollgate_os::shared::Shared;
 use tollgate_os::signals::{self, Disposition};
 
 fn main() {
@@ -179,8 +180,10 @@ fn pipe(ms: u64) {
     // SAFETY: the array holds two descriptors.
     unsafe { libc::pipe(ends.as_mut_ptr()) };
     let reader = Path::new("/proc").join(std::process::id().to_string());
+    let reads = Shared::<1>::new().expect("memory");
     let mut writer = fork(|| {
-        while state(&reader) != Some('S') {
+        // It may also sleep before it reads.
+        while reads[0].load(Relaxed) == 0 || state(&reader) != Some('S') {
             std::thread::yield_now();
         }
         busy(ms);
@@ -188,6 +191,7 @@ fn pipe(ms: u64) {
         unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };
     });
     let mut byte = 0u8;
+    reads[0].store(1, Relaxed);
     // SAFETY: there is room for one byte.
     unsafe { libc::read(ends[0], (&raw mut byte).cast(), 1) };
     let _ = writer.wait();

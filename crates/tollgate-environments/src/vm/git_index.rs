@@ -35,7 +35,7 @@ pub(super) fn renew(path: &Path, is_unread: impl Fn(&Path) -> bool) -> io::Resul
     renewed.map_or(Ok(()), |()| fs::write(path, index))
 }
 
-/// What differs between two machines, as much of it as an entry has.
+/// The attributes that differ between two machines, with as many bits as an entry has.
 struct Attributes {
     changed: [u32; 2],
     place: [u32; 2],
