@@ -88,7 +88,7 @@ fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
         if byte & 128 == 0 {
             return Some((number, at + 1));
         }
-        number += 1;
+        number = number.checked_add(1)?;
     }
     None
 }
@@ -152,6 +152,12 @@ mod tests {
             );
             assert_eq!(after[end..], Sha1::digest(&after[..end])[..]);
         }
+    }
+
+    #[test]
+    fn offsets_are_those_of_packs() {
+        let offsets = [&[0x7f][..], &[0x80, 0], &[0x81, 0x80, 1], &[0xff; 20], &[0x80]].map(offset);
+        assert_eq!(offsets, [Some((127, 1)), Some((128, 2)), Some((32897, 3)), None, None]);
     }
 
     fn even(name: &[u8]) -> Option<Attributes> {
