@@ -20,7 +20,7 @@ use assert_cmd::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program. `.ci/run` names the released one for tests of its latencies.
+/// The program. `.ci/run` names the optimized one for tests of guests.
 pub fn program() -> PathBuf {
     std::env::var_os("TOLLGATE_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_tollgate").into(), PathBuf::from)
 }
