@@ -4,8 +4,10 @@
 //! QEMU's executable has the functions `qemu_plugin_…` and its C library the others (QEMU, include/qemu/qemu-plugin.h). A guest has
 //! one processor, so one thread calls all of this.
 //!
-//! Nothing is watched until the guest executes [`READY`] and as many windows were skipped as requested. Then QEMU discards its
-//! translations, and each block that it translates again is described once and noted at each execution, until enough windows ended.
+//! The guest boots without it, since QEMU takes a quarter longer to translate code that a plugin sees. It is registered when `/init`
+//! writes to the other end of a socket. Nothing is watched until the guest then executes [`READY`] and as many windows were skipped as requested. Then
+//! QEMU discards its translations, and each block that it translates again is described once and noted at each execution, until enough
+//! windows ended.
 
 #![no_std]
 #![allow(unsafe_op_in_unsafe_fn, non_upper_case_globals)]
@@ -17,7 +19,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 #[path = "../src/vm/ring.rs"]
 mod ring;
-use ring::{DATA, DESCRIBED, END, HEAD, IS_READ, RETURN, SKIP, SWITCHED, TAIL, TAKE, WORDS};
+use ring::{DATA, DESCRIBED, END, HEAD, IS_LAST, IS_READ, IS_REGISTERED, RETURN, SKIP, SWITCHED, TAIL, TAKE, WORDS};
 
 /// All but the last byte of a mark, `nopl disp32(%rax)`, which does nothing. The last one is the kind.
 const MARK: [u8; 6] = [0x0f, 0x1f, 0x80, b't', b'o', b'l'];
@@ -44,6 +46,9 @@ struct PerProcessor {
     offset: usize,
 }
 
+/// `sigset_t`.
+type Signals = [u64; 16];
+
 type InlineOfOne = unsafe extern "C" fn(*mut Insn, c_int, *mut u64, u64);
 type InlinePerProcessor = unsafe extern "C" fn(*mut Insn, c_int, PerProcessor, u64);
 type NewScore = unsafe extern "C" fn(usize) -> *mut c_void;
@@ -67,6 +72,14 @@ unsafe extern "C" {
     fn qemu_plugin_insn_haddr(insn: *const Insn) -> *const u8;
     fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     fn mmap(at: *mut c_void, size: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    fn recv(socket: c_int, to: *mut u8, size: usize, flags: c_int) -> isize;
+    fn pthread_sigmask(how: c_int, signals: *const Signals, before: *mut Signals) -> c_int;
+    fn pthread_create(
+        thread: *mut usize,
+        attributes: *const c_void,
+        function: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> c_int;
     fn usleep(microseconds: c_uint) -> c_int;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
@@ -118,11 +131,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
     const READ_WRITE: c_int = 2;
     const READ_AND_WRITE: c_int = 3;
     const SHARED: c_int = 1;
-    if number != 1 {
+    const SET: c_int = 2;
+    if number != 2 {
         return 1;
     }
-    // `ring=PATH`.
+    // `ring=PATH` and `gate=NUMBER`.
     let file = open((*arguments).add(5), READ_WRITE);
+    let gate = CStr::from_ptr((*arguments.add(1)).add(5)).to_bytes();
+    let gate = gate.iter().fold(0, |number, digit| number * 10 + usize::from(digit & 0xf));
     let memory = mmap(null_mut(), WORDS * 8, READ_AND_WRITE, SHARED, file, 0);
     if file < 0 || memory as isize == -1 {
         return 1;
@@ -138,8 +154,26 @@ pub unsafe extern "C" fn qemu_plugin_install(
     if ADDS.is_null() {
         return 1;
     }
-    qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-    0
+    // QEMU's main thread receives the signals.
+    let (mut thread, mut before) = (0, [0; 16]);
+    pthread_sigmask(SET, &[!0; 16], &mut before);
+    let failed = pthread_create(&mut thread, null(), registered, gate as *mut c_void);
+    pthread_sigmask(SET, &before, null_mut());
+    failed
+}
+
+/// Registers the plugin when a first byte comes. Its sender goes on only when several were read.
+extern "C" fn registered(gate: *mut c_void) -> *mut c_void {
+    const PEEK: c_int = 2;
+    let (gate, mut bytes) = (gate as c_int, [0; 64]);
+    unsafe {
+        if recv(gate, bytes.as_mut_ptr(), 1, PEEK) == 1 {
+            qemu_plugin_register_vcpu_tb_trans_cb(OWN, translated);
+            word(IS_REGISTERED).store(1, Release);
+            while recv(gate, bytes.as_mut_ptr(), bytes.len(), 0) > 0 {}
+        }
+    }
+    null_mut()
 }
 
 unsafe fn word(at: usize) -> &'static AtomicU64 {
@@ -291,7 +325,9 @@ extern "C" fn turned(id: u64) {
             true => addr_of_mut!(BEGUN),
             false => core::mem::transmute::<*mut c_void, FindScore>(found(c"qemu_plugin_scoreboard_find"))(SCORE, 0),
         };
-        qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        if IS_ON || word(IS_LAST).load(Relaxed) == 0 {
+            qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        }
     }
 }
 

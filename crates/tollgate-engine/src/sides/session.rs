@@ -107,6 +107,8 @@ pub struct Watch {
     pub skip: u64,
     /// How many are watched.
     pub take: u64,
+    /// Whether no windows are watched after them until the environment ends.
+    pub is_last: bool,
     /// Whether addresses are kept in order.
     pub has_order: bool,
     /// Stacks to track.

@@ -1,5 +1,6 @@
 //! QEMU's plugin: its file, the memory that it shares with this process, and the thread that reads that.
 
+use std::ffi::c_int;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tollgate_arch::mark::GATE;
 use tollgate_engine::Architecture;
 use tollgate_engine::session::{InstructionLog, Sums, Watch};
 use tollgate_model::text::excerpt;
@@ -19,7 +21,7 @@ use tollgate_os::shared::Shared;
 use super::executed::Executed;
 use super::qemu::{Machine, Qemu};
 use super::qmp::Qmp;
-use super::ring::{DATA, HEAD, IS_READ, SKIP, TAIL, TAKE, WORDS};
+use super::ring::{DATA, HEAD, IS_LAST, IS_READ, IS_REGISTERED, SKIP, TAIL, TAKE, WORDS};
 use crate::error::{EnvironmentError, plainly, unusable};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
@@ -79,10 +81,20 @@ impl Plugin {
         if let Ok(object) = &self.object {
             let (object, memory) = (object.try_clone()?, self.memory.try_clone()?);
             let [plugin, ring] = [&object, &memory].map(|file| format!("/proc/self/fd/{}", file.as_raw_fd()));
-            arguments.extend(["-plugin".to_owned(), format!("{plugin},ring={ring}")]);
-            files.extend([object, memory]);
+            let (gate, guests) = UnixStream::pair()?;
+            hold_little(&guests)?;
+            let [gate, guests] = [gate, guests].map(|end| File::from(OwnedFd::from(end)));
+            arguments.extend([
+                "-plugin".to_owned(),
+                format!("{plugin},ring={ring},gate={}", gate.as_raw_fd()),
+                "-chardev".to_owned(),
+                format!("socket,id=gate,fd={}", guests.as_raw_fd()),
+                "-device".to_owned(),
+                format!("isa-debugcon,iobase={GATE},chardev=gate"),
+            ]);
+            files.extend([object, memory, gate, guests]);
         }
-        [HEAD, TAIL].iter().for_each(|at| self.shared[*at].store(0, Relaxed));
+        [HEAD, TAIL, IS_REGISTERED].iter().for_each(|at| self.shared[*at].store(0, Relaxed));
         *locked(&self.running) = Running { qmp: Some(Qmp::on(own)?), executed: Executed::default() };
         Ok((arguments, files))
     }
@@ -111,7 +123,8 @@ impl InstructionLog for GuestLog {
         if let Some(why) = &self.why_none {
             return Err(why.clone());
         }
-        for (at, value) in [(SKIP, watch.skip), (TAKE, watch.take), (IS_READ, 1)] {
+        let is_last = watch.is_last.into();
+        for (at, value) in [(IS_LAST, is_last), (SKIP, watch.skip), (TAKE, watch.take), (IS_READ, 1)] {
             self.shared[at].store(value, Relaxed);
         }
         let is_over = Arc::new(AtomicBool::new(false));
@@ -143,6 +156,15 @@ impl Drop for GuestLog {
     }
 }
 
+/// Has a socket hold as little as it can: some kilobytes, of which each message needs almost one (socket(7), SO_SNDBUF).
+fn hold_little(socket: &UnixStream) -> io::Result<()> {
+    let (least, size): (c_int, _) = (1, size_of::<c_int>() as libc::socklen_t);
+    let at = (&raw const least).cast();
+    // SAFETY: the kernel reads a number of this size, which outlives the call.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, at, size) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -164,7 +186,10 @@ fn read(
         let (head, tail) = (shared[HEAD].load(Acquire), shared[TAIL].load(Relaxed));
         if head == tail && is_last {
             let windows = locked(running).executed.end().filter(|windows| !windows.is_empty());
-            return windows.ok_or_else(|| unusable!("vm: QEMU's plugin reported no whole execution"));
+            return windows.ok_or_else(|| match shared[IS_REGISTERED].load(Relaxed) {
+                0 => unusable!("vm: the guest's kernel has no ioperm(2), by which /init starts QEMU's plugin (CONFIG_X86_IOPL_IOPERM)"),
+                _ => unusable!("vm: QEMU's plugin reported no whole execution"),
+            });
         } else if head == tail {
             std::thread::sleep(WAIT);
             continue;

@@ -13,8 +13,11 @@ pub const TAIL: usize = 8;
 /// How many windows are not watched, and then how many are.
 pub const SKIP: usize = 16;
 pub const TAKE: usize = 17;
-/// Whether somebody reads.
+/// Whether somebody reads, and whether QEMU has the plugin called.
 pub const IS_READ: usize = 18;
+pub const IS_REGISTERED: usize = 19;
+/// Whether no other windows follow, so that QEMU need not call the plugin after the last one.
+pub const IS_LAST: usize = 20;
 /// The data begin here.
 pub const DATA: usize = 512;
 

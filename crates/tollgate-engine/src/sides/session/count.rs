@@ -72,7 +72,7 @@ pub struct Inside {
 pub fn watch(log: &mut dyn InstructionLog, counting: &Counting<'_>) -> Result<(), String> {
     match counting.why_not_watched {
         Some(why) => Err(why.to_owned()),
-        None => log.begin(second(counting.commands)),
+        None => log.begin(second(counting)),
     }
 }
 
@@ -137,11 +137,12 @@ fn ask(
 }
 
 /// The windows of the second round, after those of the setup and of the first round.
-fn second(commands: &[Given]) -> Watch {
+fn second(counting: &Counting<'_>) -> Watch {
+    let commands = counting.commands;
     let around = |given: &Given| [&given.prepare, &given.conclude].into_iter().flatten().count();
     let round = commands.iter().map(|given| 1 + around(given)).sum::<usize>() as u64;
     let setup = commands.iter().filter(|given| given.setup.is_some()).count() as u64;
-    Watch { skip: setup + round, take: round, ..Watch::default() }
+    Watch { skip: setup + round, take: round, is_last: !counting.has_stacks, ..Watch::default() }
 }
 
 fn look_inside<'e>(
