@@ -42,11 +42,12 @@ mod ring;
 mod settings;
 mod share;
 mod tree;
+mod vmlinux;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -90,6 +91,8 @@ pub(crate) struct Guest {
     timed: OnceCell<Machine>,
     /// Why KVM does not execute it, if its name does not choose.
     remark: Option<String>,
+    /// What is booted instead of the kernel's file.
+    vmlinux: Option<File>,
     initramfs: File,
     /// Contents of the root file system, by path.
     contents: Vec<String>,
@@ -146,6 +149,7 @@ impl Guest {
             contents.extend_from_slice(more.contents());
             initramfs = more.finish().map_err(fault)?;
         }
+        let vmlinux = machine.boots_unpacked().then(|| vmlinux::of(&kernel.file)).flatten();
         let console = RefCell::default();
         let timed = OnceCell::new();
         let running = Rc::default();
@@ -156,6 +160,7 @@ impl Guest {
             machine,
             timed,
             remark,
+            vmlinux,
             initramfs,
             contents,
             devices,
@@ -167,16 +172,19 @@ impl Guest {
 
     /// The command of a start. Fails if a file in memory, a socket or a pipe cannot be made.
     fn launch(&self) -> Result<Launch, EnvironmentError> {
-        let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
+        let fault = |error: std::io::Error| unusable!("vm: a file in memory: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
         let (arguments, files) =
             self.plugin.start().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
         let devices = self.devices.arguments(self.machine.vmm());
         let kept = self.new_console()?;
         let messages = Messages::Kept(&kept);
-        let mut command = self.qemu.command(&self.machine, &devices, &self.kernel, &initramfs, messages);
+        let vmlinux = self.vmlinux.as_ref().map(File::try_clone).transpose().map_err(fault)?;
+        let kernel = vmlinux.as_ref().map(|vmlinux| format!("/proc/self/fd/{}", vmlinux.as_raw_fd()).into());
+        let kernel: OsString = kernel.unwrap_or_else(|| self.kernel.file.clone().into());
+        let mut command = self.qemu.command(&self.machine, &devices, &kernel, &initramfs, messages);
         command.extend(arguments.into_iter().map(OsString::from));
-        Ok(Launch { command, files: files.into_iter().chain([initramfs, kept]).collect() })
+        Ok(Launch { command, files: files.into_iter().chain([initramfs, kept]).chain(vmlinux).collect() })
     }
 
     /// Starts to keep the messages of another start. Returns the file that they are written to.
@@ -200,7 +208,8 @@ impl Guest {
         let kept = self.new_console()?;
         let messages = Messages::Followed { kept: &kept, console: &console, firmware: &firmware };
         let machine = self.timed.get_or_init(|| self.machine.timed());
-        let command = self.qemu.command(machine, &devices, &self.kernel, &initramfs, messages);
+        let kernel = self.kernel.file.as_os_str();
+        let command = self.qemu.command(machine, &devices, kernel, &initramfs, messages);
         let marks = vec![
             Mark { from: of_firmware, ends: vec![(Phase::Monitor, b"")] },
             Mark {

@@ -1,6 +1,6 @@
 //! QEMU: how it is found, the machine that it emulates, and its arguments.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -10,7 +10,6 @@ use tollgate_engine::Architecture;
 use tollgate_engine::clock::Clock;
 
 use super::board::board;
-use super::kernel::Kernel;
 use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};
 use super::settings::{Accel, Vm, Vmm};
@@ -85,14 +84,14 @@ impl Qemu {
         &self,
         machine: &Machine,
         devices: &[String],
-        kernel: &Kernel,
+        kernel: &OsStr,
         initramfs: &File,
         messages: Messages<'_>,
     ) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.program.clone().into()];
         command.extend(machine.arguments().into_iter().map(OsString::from));
         command.extend(devices.iter().map(OsString::from));
-        command.extend(["-kernel".into(), kernel.file.clone().into()]);
+        command.extend(["-kernel".into(), kernel.to_owned()]);
         command.extend(["-initrd".into(), format!("/proc/self/fd/{}", initramfs.as_raw_fd()).into()]);
         command.extend(["-append".into(), machine.command_line().into()]);
         command.extend(messages.arguments(machine.arch).into_iter().map(OsString::from));
@@ -179,6 +178,16 @@ impl Machine {
         self.is_translated() && !self.is_timed
     }
 
+    /// Returns whether its kernel may be booted without its decompressor, which chooses the kernel's address.
+    pub fn boots_unpacked(&self) -> bool {
+        self.is_counting() && self.vmm == Vmm::Qemu && self.arch == Architecture::X86_64 && !self.has_kaslr()
+    }
+
+    /// Linux obeys nokaslr anywhere on the command line, so it is left out then.
+    fn has_kaslr(&self) -> bool {
+        self.append.iter().any(|append| append.split_whitespace().any(|word| word == "kaslr"))
+    }
+
     pub fn is_translated(&self) -> bool {
         self.accel == Accel::Tcg
     }
@@ -258,12 +267,9 @@ impl Machine {
         let board = board(self.arch);
         let own = format!("console={} panic=-1 reboot=t rdinit=/init quiet loglevel=4", board.console);
         let translated = if self.is_translated() { board.translated } else { "" };
-        let counting = match &self.append {
-            _ if !self.is_counting() => "",
-            // Linux obeys nokaslr anywhere on the command line.
-            Some(append) if append.split_whitespace().any(|word| word == "kaslr") => {
-                SAME_AT_EACH_BOOT.strip_prefix(" nokaslr").unwrap_or_default()
-            }
+        let counting = match (self.is_counting(), self.has_kaslr()) {
+            (false, _) => "",
+            (_, true) => SAME_AT_EACH_BOOT.strip_prefix(" nokaslr").unwrap_or_default(),
             _ => SAME_AT_EACH_BOOT,
         };
         let sooner = match self.vmm {
