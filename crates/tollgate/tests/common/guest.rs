@@ -46,14 +46,23 @@ pub fn says<const N: usize>(
     words[at + 1] = image.display().to_string();
     let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
     words[at] = format!("file,id=console,path={}", console.display());
-    // The monitor's protocol uses a descriptor of tollgate's.
-    for monitor in ["socket,id=monitor,", "chardev=monitor,"] {
-        let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
-        words.drain(at - 1..=at);
-    }
-    // So does the plugin.
-    if let Some(at) = words.iter().position(|word| word == "-plugin") {
-        words.drain(at..=at + 1);
+    // What tollgate unpacked is in its memory. The file counts the same.
+    let (_, kernel) = said.split_once(": kernel: ").expect("the kernel");
+    let kernel = kernel.lines().next().and_then(|line| Some(line.strip_suffix(')')?.split_once('(')?.1));
+    let at = words.iter().position(|word| word == "-kernel").expect("a kernel");
+    words[at + 1] = kernel.expect("its file").to_owned();
+    // The monitor's protocol uses a descriptor of tollgate's, and so does the plugin, if there is one.
+    for own in [
+        "socket,id=monitor,",
+        "chardev=monitor,",
+        "/proc/self/fd/",
+        "socket,id=gate,",
+        "isa-debugcon,iobase=233,",
+    ] {
+        if let Some(at) = words.iter().position(|word| word.starts_with(own) && !word.contains("id=console"))
+        {
+            words.drain(at - 1..=at);
+        }
     }
     let mut timed = Command::new("timeout");
     timed.arg("300").args(&words).stdin(Stdio::null());
