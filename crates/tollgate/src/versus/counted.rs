@@ -296,6 +296,9 @@ struct CountedCommand {
 struct Work<'w> {
     args: &'w VersusArgs,
     accepts: Accepts,
+    /// The first guest, until it is launched: its place, its name and itself.
+    first: Option<(String, (String, Environment))>,
+    // Ends after it.
     cleanup: Cleanup,
     began: Instant,
     done: u32,
@@ -314,12 +317,14 @@ impl<'w> Work<'w> {
         let cleanup = Cleanup::begin().map_err(|error| {
             Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
         })?;
+        let began = Instant::now();
         let mut work =
-            Self { args, accepts, cleanup, began: Instant::now(), done: 0, lost: BTreeMap::new(), watch };
+            Self { args, accepts, first: None, cleanup, began, done: 0, lost: BTreeMap::new(), watch };
         // If no guest can be made, that is known before anything is executed.
         for name in &args.environments {
-            if let Err(failure) = work.prepare(name) {
-                work.leave_out(name, failure)?;
+            match work.prepare(name) {
+                Ok(prepared) => _ = work.first.get_or_insert((name.clone(), prepared)),
+                Err(failure) => work.leave_out(name, failure)?,
             }
         }
         Ok(work)
@@ -476,7 +481,8 @@ impl<'w> Work<'w> {
     }
 
     fn launch(&mut self, boot: &Boot<'_>) -> Result<Launched, Failure> {
-        let (called, mut environment) = self.prepare(boot.place)?;
+        let first = self.first.take_if(|(place, _)| place == boot.place);
+        let (called, mut environment) = first.map_or_else(|| self.prepare(boot.place), |(_, it)| Ok(it))?;
         let refused = |error: EnvironmentError| refused(&called, &error);
         let wanted = boot.brought.wanted.iter();
         let wanted = wanted.map(|(path, what)| Wanted { path: path.clone(), what: *what });
