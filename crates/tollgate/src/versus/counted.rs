@@ -165,6 +165,7 @@ pub fn benches(
                 orders: vec![round; rounds as usize + 1],
                 enough: u64::MAX,
                 has_functions: work.has_functions(),
+                traced: None,
             },
             brought,
             why_not_watched: builds.harness().why_not_split(),
@@ -535,7 +536,10 @@ impl<'w> Work<'w> {
         let setup = given.setup.iter().cloned().collect();
         let rounds = std::iter::repeat_n(round, steady as usize + 1);
         let orders = std::iter::once(setup).chain(rounds).collect();
-        Rounds { orders, enough, has_functions: self.has_functions() }
+        let is_ahead = !self.args.conditions.no_trace && given.prepare.is_none() && given.conclude.is_none();
+        let how = How::Traced { files: false };
+        let traced = is_ahead.then(|| Order { how, ..given.order.clone() });
+        Rounds { orders, enough, has_functions: self.has_functions(), traced }
     }
 
     fn has_functions(&self) -> bool {
