@@ -91,7 +91,7 @@ pub(crate) struct Guest {
     timed: OnceCell<Machine>,
     /// Why KVM does not execute it, if its name does not choose.
     remark: Option<String>,
-    /// What is booted instead of the kernel's file.
+    /// It is booted instead of the kernel's file.
     vmlinux: Option<File>,
     initramfs: File,
     /// Contents of the root file system, by path.

@@ -46,7 +46,7 @@ pub fn says<const N: usize>(
     words[at + 1] = image.display().to_string();
     let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
     words[at] = format!("file,id=console,path={}", console.display());
-    // What tollgate unpacked is in its memory. The file counts the same.
+    // That is in tollgate's memory. The kernel's file counts the same.
     let (_, kernel) = said.split_once(": kernel: ").expect("the kernel");
     let kernel = kernel.lines().next().and_then(|line| Some(line.strip_suffix(')')?.split_once('(')?.1));
     let at = words.iter().position(|word| word == "-kernel").expect("a kernel");
