@@ -4,10 +4,11 @@
 //! QEMU's executable has the functions `qemu_plugin_…` and its C library the others (QEMU, include/qemu/qemu-plugin.h). A guest has
 //! one processor, so one thread calls all of this.
 //!
-//! The guest boots without it, since QEMU takes a quarter longer to translate code that a plugin sees. It is registered when `/init`
-//! writes to the other end of a socket. Nothing is watched until the guest then executes [`READY`] and as many windows were skipped as requested. Then
-//! QEMU discards its translations, and each block that it translates again is described once and noted at each execution, until enough
-//! windows ended.
+//! The guest boots without it, since QEMU takes a quarter longer to translate code that a plugin sees. It is registered when `/init` writes
+//! to the other end of a socket.
+//!
+//! Nothing is watched until the guest then executes [`READY`] and as many windows were skipped as requested. Then QEMU discards its
+//! translations, and each block that it translates again is described once and noted at each execution, until enough windows ended.
 
 #![no_std]
 #![allow(unsafe_op_in_unsafe_fn, non_upper_case_globals)]

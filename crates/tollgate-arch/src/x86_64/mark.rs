@@ -9,15 +9,12 @@ const READY: i32 = MARK | 1 << 24;
 const BEGIN: i32 = MARK | 2 << 24;
 const END: i32 = MARK | 3 << 24;
 
-/// The port of QEMU's device `isa-debugcon`.
-pub const GATE: u16 = 0xe9;
-
-/// Writes to [`GATE`] what its socket cannot hold at once: the guest's clock stands still until the plugin reads it. Without ioperm(2),
-/// it does nothing.
-pub fn pass_gate() {
+/// Writes to a port of QEMU's device `isa-debugcon` more than its socket holds: the guest's clock stands still until the plugin reads it.
+/// Without ioperm(2), it does nothing.
+pub fn pass_gate(port: u16) {
     const MORE_THAN_FIT: u64 = 64;
     // SAFETY: ioperm(2) takes only numbers.
-    let allow = |is_allowed: libc::c_int| unsafe { libc::ioperm(GATE.into(), 1, is_allowed) };
+    let allow = |is_allowed: libc::c_int| unsafe { libc::ioperm(port.into(), 1, is_allowed) };
     if allow(1) != 0 {
         return;
     }
@@ -26,7 +23,7 @@ pub fn pass_gate() {
     unsafe {
         asm!(
             "rep outsb",
-            in("dx") GATE,
+            in("dx") port,
             inout("rcx") MORE_THAN_FIT => _,
             inout("rsi") bytes.as_ptr() => _,
             options(nostack, readonly, preserves_flags)

@@ -14,7 +14,7 @@ use rustix::termios;
 use tollgate_arch::mark;
 use tollgate_engine::versus::counted::{self, PATH};
 
-use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
+use super::layout::{BEGUN, DISK, GATE, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
 use super::{audit, planted};
 
 /// Time for a channel to appear after its module is loaded.
@@ -54,7 +54,7 @@ fn serve(channel: &str) -> Result<(), String> {
     let has_commands = planted::is_there();
     mount_all(has_commands);
     if Path::new("/").join(SEED).exists() {
-        mark::pass_gate();
+        mark::pass_gate(GATE);
     }
     seed();
     audit::begin()?;

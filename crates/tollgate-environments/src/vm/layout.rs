@@ -49,6 +49,8 @@ pub(super) const WORK: &str = "/work";
 pub(super) const PORT: &str = "tollgate.agent";
 /// Serial line of the agent if the kernel has no such port. The first line has the kernel's messages.
 pub(super) const LINE: &str = "ttyS1";
+/// The port by which `/init` starts QEMU's plugin.
+pub(super) const GATE: u16 = 0xe9;
 /// Prefix of lines that `/init` prints on the console.
 pub(super) const SAYS: &str = "tollgate: ";
 /// A word of the kernel's command line that the kernel does not know and passes to `/init` as a variable. It makes `/init`

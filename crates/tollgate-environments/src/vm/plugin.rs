@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tollgate_arch::mark::GATE;
 use tollgate_engine::Architecture;
 use tollgate_engine::session::{InstructionLog, Sums, Watch};
 use tollgate_model::text::excerpt;
@@ -19,6 +18,7 @@ use tollgate_os::memfd;
 use tollgate_os::shared::Shared;
 
 use super::executed::Executed;
+use super::layout::GATE;
 use super::qemu::{Machine, Qemu};
 use super::qmp::Qmp;
 use super::ring::{DATA, HEAD, IS_LAST, IS_READ, IS_REGISTERED, SKIP, TAIL, TAKE, WORDS};
