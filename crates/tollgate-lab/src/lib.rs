@@ -27,6 +27,7 @@ pub mod setup;
 
 pub use engine::{Counts, Engine, LabError, Machine, Output, Provenance, Unknown};
 pub use engines::{EngineChoice, EngineNote, machine};
+pub use host::expect_guest;
 pub use interpreter::{Change, Effect, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use qemu::{Accelerator, Qemu};

@@ -12,7 +12,7 @@ mod list;
 mod measure;
 mod own;
 mod proof;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
 mod tests;
 
 pub use entries::{ENTRIES, Entry};

@@ -14,7 +14,7 @@ mod file;
 mod ran;
 mod run;
 mod scan;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
 mod tests;
 mod walk;
 

@@ -234,6 +234,7 @@ mod tests {
         ["syscall", "int", "wrong-return"].map(|name| Experiment::by_name(name).expect(name)).to_vec()
     }
 
+    #[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
     #[test]
     fn every_machine_adds_its_rounds() {
         let results = run(&chosen(), EngineChoice::Interpreter, None, &|| None).expect("it is always there");
@@ -253,6 +254,7 @@ mod tests {
         assert!(matches!(error, LabError::Interrupted { signal: 15 }), "{error}");
     }
 
+    #[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
     #[test]
     fn a_machine_that_did_not_do_it_counts() {
         let results = || run(&chosen(), EngineChoice::Interpreter, None, &|| None).expect("it is there");
@@ -266,6 +268,7 @@ mod tests {
         assert!(matches!(&one.rows[0].status, Status::Done(rounds) if rounds.len() == rounds_of_both));
     }
 
+    #[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
     #[test]
     fn a_serial_port_that_was_cut_says_so() {
         let parameters = Parameters {

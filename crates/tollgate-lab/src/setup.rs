@@ -6,7 +6,7 @@
 
 mod entries;
 mod places;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
 mod tests;
 
 use std::ops::ControlFlow;

@@ -17,9 +17,9 @@ use tollgate_schedules::search::{self, End, SearchResult};
 use tollgate_schedules::{Counterexample, Harm, Limits};
 
 use super::{Kernel, Subject, Work};
-use crate::LabError;
 use crate::engines::machine;
 use crate::interpreter::{Explorer, StateId, Stop};
+use crate::{LabError, expect_guest};
 
 /// The search stops at this number of states: a state takes a kilobyte.
 const MOST_STATES: usize = FIRST_STATES << 10;
@@ -140,8 +140,9 @@ pub fn prove_all(
 /// Explores the orders of a lock, a mutant or an entry.
 ///
 /// # Errors
-/// [`LabError`] if the guest cannot go on, which is a defect of the kernel or the interpreter.
+/// [`LabError::NoGuest`]; another [`LabError`] if the guest cannot go on, which is a defect of the kernel or the interpreter.
 pub fn prove(subject: Subject, bounds: Bounds) -> Result<Proof, LabError> {
+    expect_guest()?;
     match subject {
         Subject::Lock(lock) => explore(lock.program, Kernel::RIGHT, bounds),
         Subject::Mutant(mutant) => explore(mutant.program, mutant.kernel, bounds),

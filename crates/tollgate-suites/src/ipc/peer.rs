@@ -20,11 +20,11 @@ use crate::prelude::*;
 use crate::processes::raw;
 
 /// Longer than any single message takes.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Added for each message of a batch: longer than both ends wait for a processor on a loaded or emulated machine.
 const FOR_A_MESSAGE: Duration = Duration::from_millis(10);
 /// Longer than any batch takes.
-const MOST: Duration = Duration::from_secs(60);
+pub const MOST: Duration = Duration::from_secs(60);
 /// Interval between interrupts of a waiting call: the first one may arrive just before the call.
 const AGAIN: Duration = Duration::from_millis(20);
 /// Number of waits of [`AGAIN`] after which no answer is expected any more.
@@ -316,22 +316,22 @@ fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Num
     side.take(message, last)
 }
 
-/// While this lives, a timer interrupts a call of this thread that still waits after [`PATIENCE`] and the messages' time.
+/// While this lives, a timer interrupts a call of this thread that still waits after this time and that of the messages.
 pub struct Alarm {
     _timer: Timer,
 }
 
 impl Alarm {
-    pub fn set(messages: u64) -> Result<Self> {
-        let after = patience(messages);
+    pub fn set(patience: Duration, messages: u64) -> Result<Self> {
+        let after = until(patience, messages);
         let timer = Timer::new(SIGNAL).and_then(|timer| timer.set(after, AGAIN).map(|()| timer));
         Ok(Self { _timer: timer.or_refused("no timer can be set (timer_create(2))")? })
     }
 }
 
-fn patience(messages: u64) -> Duration {
+fn until(patience: Duration, messages: u64) -> Duration {
     let messages = u32::try_from(messages).unwrap_or(u32::MAX);
-    PATIENCE.saturating_add(FOR_A_MESSAGE.saturating_mul(messages)).min(MOST)
+    patience.saturating_add(FOR_A_MESSAGE.saturating_mul(messages)).min(MOST)
 }
 
 /// Handles the signal from now on, in this process and in forked children. The handler does nothing but interrupt a waiting call.
@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_batch_of_many_messages_has_more_time_but_not_for_ever() {
-        assert!(patience(1) > PATIENCE && patience(100) > patience(10));
-        assert_eq!(patience(u64::MAX), MOST);
+        let after = |messages| until(PATIENCE, messages);
+        assert!(after(1) > PATIENCE && after(100) > after(10));
+        assert_eq!(after(u64::MAX), MOST);
     }
 }

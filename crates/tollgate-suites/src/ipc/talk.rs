@@ -5,7 +5,7 @@ use tollgate_os::process::own_pid;
 use super::cases::SAME;
 use super::channel::{self, Ends, Numbers, Side};
 use super::message::{Fault, Message, Outcome};
-use super::peer::{Alarm, Job, Part, Peer, PeerKind, SOON};
+use super::peer::{Alarm, Job, PATIENCE, Part, Peer, PeerKind, SOON};
 use crate::memory;
 use crate::prelude::*;
 use crate::processes::raw;
@@ -22,6 +22,8 @@ pub struct Talk {
     part: Part,
     /// Messages in one iteration.
     messages: u64,
+    /// How long one may take. Tests wait longer: a host may give a guest little of its processors.
+    pub(super) patience: Duration,
     /// Why no batch can follow: messages of the failed one may still be on their way.
     failed: Option<Refusal>,
 }
@@ -62,7 +64,8 @@ impl Talk {
         side.begin();
         let peer = Peer::start(kind, peers, Message::new(bytes)?, other, &context.quota)?;
         let message = Message::new(bytes)?;
-        Ok(Self { side, message, peer, is_apart: other.is_some(), next: 1, part, messages, failed: None })
+        let (is_apart, patience) = (other.is_some(), PATIENCE);
+        Ok(Self { side, message, peer, is_apart, next: 1, part, messages, patience, failed: None })
     }
 
     #[cfg(test)]
@@ -72,7 +75,7 @@ impl Talk {
 
     fn run(&mut self, clock: Clock, times: u64) -> Result<Batch> {
         let job = Job { part: self.part, first: self.next, warm_up: warm_up(self.part, times), timed: times };
-        let _alarm = Alarm::set(job.warm_up.saturating_add(times))?;
+        let _alarm = Alarm::set(self.patience, job.warm_up.saturating_add(times))?;
         let warm_up = Numbers { first: job.first, count: job.warm_up, whole: true };
         let timed = Numbers { first: job.first + job.warm_up, count: times, whole: false };
         let last = Numbers { first: timed.first + times, count: 1, whole: true };
