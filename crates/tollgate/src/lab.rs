@@ -42,6 +42,9 @@ impl LabArgs {
     /// # Errors
     /// An unknown experiment; a missing engine; a file that cannot be read or written.
     pub fn execute(&self) -> Result<(), Failure> {
+        if self.read.is_none() {
+            tollgate_lab::expect_guest()?;
+        }
         if !self.programs.program.is_empty() {
             return programs::run(self, engine(self.on)?);
         }

@@ -1,5 +1,7 @@
 use std::thread;
 
+use tollgate_engine::Architecture;
+
 use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::lock::{Lock, Reach};
 use crate::prelude::*;
@@ -206,6 +208,9 @@ fn finish(process: &mut TracedProcess) -> Result<u64> {
 /// Runs `each` with a pair for each of these locks, in a thread on one processor. Prints skipped locks, and panics on
 /// failures.
 pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<()> + Sync) {
+    if !Architecture::X86_64.is_here() {
+        return eprintln!("skipped: the breakpoint and the decoder of instructions are those of x86-64");
+    }
     let outcome = thread::scope(|scope| {
         let work = || {
             let home = tollgate_engine::topology::usual(&cpu::allowed()).unwrap_or_default();
