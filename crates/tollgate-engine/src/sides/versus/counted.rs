@@ -120,8 +120,9 @@ pub fn recalled(order: &Order, number: usize) -> Execution {
 pub fn traced_ahead() -> Option<Order> {
     let rounds: Rounds = serde_json::from_slice(&std::fs::read(ORDERS).ok()?).ok()?;
     let found = std::fs::read_to_string(FOUND).ok()?;
-    let ended =
-        |line| serde_json::from_str::<Execution>(line).is_ok_and(|one| matches!(one.end, End::Ended(_)));
+    let ended = |line: &str| {
+        serde_json::from_slice::<Execution>(line.as_bytes()).is_ok_and(|one| matches!(one.end, End::Ended(_)))
+    };
     found.lines().all(ended).then_some(rounds.traced).flatten()
 }
 
