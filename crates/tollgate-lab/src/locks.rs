@@ -12,7 +12,8 @@ mod list;
 mod measure;
 mod own;
 mod proof;
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests;
 
 pub use entries::{ENTRIES, Entry};

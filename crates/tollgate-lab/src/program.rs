@@ -14,7 +14,8 @@ mod file;
 mod ran;
 mod run;
 mod scan;
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests;
 mod walk;
 

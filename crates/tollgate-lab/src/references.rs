@@ -39,7 +39,8 @@ fn counts(experiment: &'static Experiment, operations: u32, machine: Machine) ->
     output.counts.filter(|_| output.cut_short.is_none())
 }
 
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests {
     use super::*;
     use crate::engines::machine;

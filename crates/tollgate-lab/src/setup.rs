@@ -6,7 +6,8 @@
 
 mod entries;
 mod places;
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests;
 
 use std::ops::ControlFlow;

@@ -158,7 +158,8 @@ fn offset(symbol: *const u8) -> usize {
 }
 
 mod locks;
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests;
 
 pub(crate) use locks::{LockWords, entry_of, lock_programs, system_state};

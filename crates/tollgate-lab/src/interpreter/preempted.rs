@@ -648,7 +648,8 @@ fn threads(machine: &mut Processor, kernel: &Kernel, code: Selector, data: Selec
     machine.memory.write(SAVED + 8, 8, begin);
 }
 
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests {
     use super::*;
 

@@ -182,7 +182,8 @@ fn about(symbols: &[Option<u64>; SYMBOLS.len()], kernel: &Kernel) -> String {
     )
 }
 
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests {
     use super::*;
     use crate::locks::{Proof, prove_own};

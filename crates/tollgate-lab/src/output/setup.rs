@@ -2,7 +2,8 @@
 
 mod item;
 mod reasons;
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -335,7 +335,8 @@ fn so(loss: Option<Loss>, (thread, stack): (char, Stack), kept: Option<(usize, u
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))] // The guest is code of x86-64.
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")] // The guest is code of x86-64.
 mod tests {
     use super::*;
     use crate::locks::ENTRIES;
