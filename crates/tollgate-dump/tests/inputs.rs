@@ -146,9 +146,10 @@ fn five_megabytes_are_read_whole() {
 
 #[test]
 fn reading_takes_no_square_of_the_text() {
-    // A step for each pair of bytes would take a quarter of a minute for each of these lines.
-    let length = 1 << 17;
+    // A step for each pair of bytes would take a minute for each of these lines.
+    let length = 1 << 18;
     let used = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+    let begin = used();
     for line in [
         "=",
         ":",
@@ -196,11 +197,10 @@ fn reading_takes_no_square_of_the_text() {
         "\u{a0}",
     ] {
         let text: Vec<u8> = line.bytes().cycle().take(length).collect();
-        let begin = used();
         let dump = read(&text, None);
         let pieces = dump.pieces.len();
         let session = join(&dump, None);
-        assert!(used() - begin < Duration::from_secs(10), "after {line:?}");
+        assert!(used() - begin < Duration::from_secs(100), "after {line:?}");
         assert!(pieces <= 2 * MAX_PIECES, "{line:?} gives {pieces} pieces");
         assert!(session.states.len() <= MAX_STATES);
     }
