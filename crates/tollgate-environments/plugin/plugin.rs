@@ -2,7 +2,7 @@
 //!
 //! `build.rs` makes a shared object of it, which the program contains; `src/vm/plugin.rs` has the layout of the ring and its reader.
 //! QEMU's executable has the functions `qemu_plugin_…` and its C library the others (QEMU, include/qemu/qemu-plugin.h). A guest has
-//! one processor, so one thread calls all of this.
+//! one processor, so one thread calls all of this, after another has registered it.
 //!
 //! The guest boots without it, since QEMU takes a quarter longer to translate code that a plugin sees. It is registered when `/init` writes
 //! to the other end of a socket.

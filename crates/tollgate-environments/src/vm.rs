@@ -1,7 +1,7 @@
 //! A guest with a Linux of its own, in QEMU. This program is its `/init`, and the agent in it.
 //!
 //! - Parsing and choosing: `settings` is what its name asks for, `board` what differs between architectures. `kernel` is the file that is
-//!   booted, and its release; `program` its first process. `kvm` decides whether the processor executes the guest.
+//!   booted, and its release, `vmlinux` what it unpacks to; `program` its first process. `kvm` decides whether the processor executes the guest.
 //! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
 //!   `programs` are the host's programs for it, `audit` the one that loads rules, `tree` the host's files that commands need.
 //!   `planted` is how `/init` makes them and executes the commands, and `git_index` what it changes for git. `file_system` has modules and packages of file systems.

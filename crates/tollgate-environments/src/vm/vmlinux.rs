@@ -1,8 +1,9 @@
 //! The vmlinux in a bzImage, if LZ4 compressed it and it has the entry of PVH guests. QEMU boots that without most of the firmware and
 //! without the kernel's own decompressor, which take a tenth of a translated boot. Its instructions are counted the same.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType, PT_NOTE};
 use object::read::elf::{FileHeader, ProgramHeader};
 use tollgate_os::memfd;
-use tollgate_os::paths::open_regular;
+use tollgate_os::paths::read_regular;
 
 /// A bzImage, and what it unpacks to. Both are larger by a factor of two or more than those of any distribution.
 const MOST: u64 = 64 << 20;
@@ -22,30 +23,25 @@ const BLOCK: usize = 8 << 20;
 /// The note with the entry (Xen, xen/include/public/elfnote.h, XEN_ELFNOTE_PHYS32_ENTRY).
 const ENTRY: (&[u8], NoteType) = (b"Xen", NoteType(18));
 
+/// Device, inode, size and change of a file.
+type Named = [i64; 5];
 /// The last one, by the file that it is from.
-static LAST: Mutex<Option<(Metadata, File)>> = Mutex::new(None);
+static LAST: Mutex<Option<(Named, File)>> = Mutex::new(None);
 
 /// Returns it in memory, or `None` if there is none. It is unpacked once for several guests.
 pub(super) fn of(file: &Path) -> Option<File> {
-    use std::os::unix::fs::MetadataExt;
-    let mut opened = open_regular(file).ok()?;
-    let metadata = opened.metadata().ok()?;
-    let named =
-        |metadata: &Metadata| (metadata.dev(), metadata.ino(), metadata.size(), metadata.ctime_nsec());
+    let about = std::fs::metadata(file).ok()?;
+    let [device, inode, size] = [about.dev(), about.ino(), about.size()].map(u64::cast_signed);
+    let named = [device, inode, size, about.ctime(), about.ctime_nsec()];
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of, unpacked)) = &*last
-        && named(of) == named(&metadata)
-    {
-        return unpacked.try_clone().ok();
+    if last.as_ref().is_none_or(|(of, _)| *of != named) {
+        let bytes = read_regular(file, MOST).ok()?;
+        let vmlinux = unpacked(&bytes).filter(|vmlinux| has_entry(vmlinux).unwrap_or(false))?;
+        let mut unpacked = memfd::create("vmlinux").ok()?;
+        unpacked.write_all(&vmlinux).ok()?;
+        *last = Some((named, unpacked));
     }
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(&mut opened, MOST), &mut bytes).ok()?;
-    let vmlinux = unpacked(&bytes).filter(|vmlinux| has_entry(vmlinux).unwrap_or(false))?;
-    let mut unpacked = memfd::create("vmlinux").ok()?;
-    unpacked.write_all(&vmlinux).ok()?;
-    let copy = unpacked.try_clone().ok()?;
-    *last = Some((metadata, unpacked));
-    Some(copy)
+    last.as_ref()?.1.try_clone().ok()
 }
 
 /// Unpacks what the setup header of a bzImage describes (Documentation/arch/x86/boot.rst: `setup_sects` at 1F1h, `payload_offset` and
@@ -151,7 +147,6 @@ mod tests {
 
     #[test]
     fn it_is_the_same_memory_for_the_next_guest_and_another_for_another_file() {
-        use std::os::unix::fs::MetadataExt;
         let directory = tempfile::tempdir().unwrap();
         let made = |name: &str, filled: u8| {
             let mut vmlinux = with_note(ENTRY.1.0);

@@ -59,8 +59,7 @@ pub fn says<const N: usize>(
         "socket,id=gate,",
         "isa-debugcon,iobase=233,",
     ] {
-        if let Some(at) = words.iter().position(|word| word.starts_with(own) && !word.contains("id=console"))
-        {
+        if let Some(at) = words.iter().position(|word| word.starts_with(own)) {
             words.drain(at - 1..=at);
         }
     }
