@@ -381,8 +381,7 @@ impl Files {
             scratch: Map::new(MapKind::PerCpuArray, "tollgate_scratc", 4, size_of::<Scratch>(), 1)?,
             files: Map::new(MapKind::Hash, "tollgate_files", size_of::<FileKey>(), record, MOST_FILES)?,
             paths: Map::new(MapKind::Hash, "tollgate_paths", size_of::<PathKey>(), record, MOST_FILES)?,
-            names: Map::new(
-                MapKind::Hash,
+            names: Map::preallocated(
                 "tollgate_names",
                 size_of::<FileId>(),
                 size_of::<NameRecord>(),

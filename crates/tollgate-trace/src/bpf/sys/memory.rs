@@ -48,6 +48,23 @@ impl Map {
             MapKind::Array => MMAPABLE,
             MapKind::PerCpuArray | MapKind::StackTrace => 0,
         };
+        Self::with_flags(kind, flags, name, key, value, entries)
+    }
+
+    /// Creates a hash that has the memory of all its entries, for a program that creates several at once. Otherwise the kernel keeps one
+    /// free entry of more than 256 bytes per processor, and allocates more in an interrupt (kernel/bpf/memalloc.c): the second may find none.
+    pub fn preallocated(name: &str, key: usize, value: usize, entries: u32) -> io::Result<Self> {
+        Self::with_flags(MapKind::Hash, 0, name, key, value, entries)
+    }
+
+    fn with_flags(
+        kind: MapKind,
+        flags: u32,
+        name: &str,
+        key: usize,
+        value: usize,
+        entries: u32,
+    ) -> io::Result<Self> {
         let mut attributes = Attributes::EMPTY
             .word(0, kind as u32)
             .word(4, key as u32)
