@@ -2,8 +2,8 @@
 //!
 //! - `calls N`: calls getppid(2) N times. `calls32 N`: does so by `int $0x80`. `errors N`: N calls of close(2) fail.
 //! - `threads N`: N threads call getppid(2) once. `forks N`: forks N processes one after the other. `forking N`: does so with
-//!   processes that end at once. `exec`: a second thread executes `true`. `busy MS`: makes no calls.
-//! - `pipe MS`: reads from a writer that is busy for MS once the reader sleeps. `daemon SECONDS`: ends at once, but a process of it goes on.
+//!   processes that end at once. `exec`: a second thread executes `true`. `busy MS`: computes until it has had MS of a processor.
+//! - `pipe MS`: reads from a writer that does so once the reader sleeps. `daemon SECONDS`: ends at once, but a process of it goes on.
 //! - `killed`: kills a child in a call, then itself. `read FILE`: drops a file from the page cache and reads it.
 //! - `copy FILE`: copies it by copy_file_range(2) to a file next to it.
 //! - `removed FILE`: creates a file, removes it and writes to it, then a child does.
@@ -97,14 +97,21 @@ fn fork(work: impl FnOnce()) -> Child {
     process::fork(life).expect("a process")
 }
 
+/// Other work makes this take longer, and not less. The time is asked for a few hundred times a second.
 fn busy(ms: u64) {
-    let until = Instant::now() + Duration::from_millis(ms);
+    let until = Duration::from_millis(ms);
     let mut x = 1u64;
-    while Instant::now() < until {
-        for _ in 0..10_000 {
+    while used() < until {
+        for _ in 0..1_000_000 {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
     }
+}
+
+/// Returns the processor time of this process.
+fn used() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    used.try_into().expect("not negative")
 }
 
 fn on_order(calls: u64) {

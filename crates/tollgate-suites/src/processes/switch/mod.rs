@@ -196,7 +196,7 @@ impl Switch {
             partner: Some(partner),
             _taken: taken,
         };
-        match placed.recv_timeout(PATIENCE) {
+        match placed.recv() {
             Ok(Ok(partner)) => {
                 switch.threads[1] = partner;
                 Ok(switch)
@@ -269,9 +269,6 @@ impl Switch {
 }
 
 const STACK: usize = 64 << 10;
-
-/// A thread starts within microseconds, or never.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Runner for Switch {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
