@@ -60,7 +60,10 @@ fn remarks(found: &Functions, sum: u64) -> String {
     let is_within = mean > least - NEAR && mean < greatest + NEAR;
     of.push_str(&match (least == greatest, is_within) {
         (true, true) => format!(" The sum is what a run counts: {} instructions.", decimal(least)),
-        (true, false) => format!(" A run counts {} instructions, which is not the sum.", decimal(least)),
+        (true, false) => format!(
+            " A run counts {} instructions, which is not the sum: its batches have more {several} than were watched.",
+            decimal(least)
+        ),
         (false, true) => {
             let (least, greatest) = (decimal(least), decimal(greatest));
             format!(" A run counts from {least} to {greatest} instructions, not the same in each batch.")
