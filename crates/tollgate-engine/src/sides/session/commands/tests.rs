@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tollgate_model::Traced;
 
@@ -111,6 +111,13 @@ fn side(requests: usize) -> Side<'static> {
     }
 }
 
+/// Returns a time that each look moves on by a millisecond: the time that repetitions take decides which of them are traced.
+fn scripted() -> Instant {
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    *BEGAN + Duration::from_millis(LOOKS.fetch_add(1, SeqCst))
+}
+
 /// The measurements of each side, why each was lost, and why the executions ended early.
 type Found = (Vec<Vec<Measurement>>, Vec<Option<String>>, Result<(), Stop>);
 
@@ -125,7 +132,7 @@ fn found(sides: &mut [Side<'_>]) -> Found {
     sides.iter_mut().for_each(|side| side.start().expect("greeted"));
     let mut all = Commands::new(vec![(&group, Ordinal::default())]);
     let deadline = Instant::now() + Duration::from_secs(60);
-    let terms = Terms { deadline, precision: 0.1, most: usize::MAX, seed: 3, now: Instant::now };
+    let terms = Terms { deadline, precision: 0.1, most: usize::MAX, seed: 3, now: scripted };
     let mut watch = |_: &crate::cases::run::Progress| ();
     let ended =
         all.measure(&mut sides, &terms, &mut Teller::new(&mut watch, &Plan::within(Duration::from_secs(60))));
