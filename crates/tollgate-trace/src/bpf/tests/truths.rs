@@ -72,7 +72,8 @@ fn two_busy_threads_on_one_processor_wait_for_it() {
     assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 3));
     // clock_gettime(2) for a thread's own time is a system call: the work is in it and outside of it.
     let all = outcome.everything();
-    assert!(all.on_cpu_ns >= 400 * MS, "{all:?}");
+    // The scheduler adds up a thread's time at other instructions of a switch, of which there are many on a busy machine.
+    assert!(all.on_cpu_ns >= 390 * MS, "{all:?}");
     assert!(all.runqueue_ns >= 100 * MS, "{all:?}");
     assert!(outcome.call("futex").parts.sleep_ns >= 100 * MS);
 }
