@@ -242,9 +242,7 @@ fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), Str
     sys::iterate(&program).map_err(|error| error.to_string())?;
     // Read after the last thread was added up, so no thread has more time than the trace took.
     let now = crate::clock::now();
-    let real = collect::real_time_of(maps, now);
-    maps.empty_lanes();
-    Ok((now, real))
+    Ok((now, collect::real_time_of(maps, now)))
 }
 
 /// Creates the maps and the process that overhead is measured in, and reads the kernel's properties. Going through the

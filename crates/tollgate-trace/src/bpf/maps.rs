@@ -292,14 +292,6 @@ impl Maps {
         }
     }
 
-    pub fn empty_lanes(&self) {
-        let flags = field!(Lane, live.flags).offset;
-        for word in self.of_lanes(flags) {
-            // The word includes `call`.
-            word.store(0, Ordering::SeqCst);
-        }
-    }
-
     fn of_lanes(&self, offset: i16) -> impl Iterator<Item = &AtomicU64> {
         let lanes = self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors);
         lanes.filter_map(move |lane| lane.get(offset as usize / 8))

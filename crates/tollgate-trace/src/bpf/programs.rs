@@ -258,6 +258,17 @@ fn claim(a: &mut Assembler, target: &Target) {
 
 /// Fetches the [`Live`] of a thread from the lane where its switch was missed. Clobbers R0 to R5 except `thread`.
 fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
+    fetch_and(a, target, thread, task, |_| {});
+}
+
+/// Does the same, and `then` if the thread is on that lane still, which is in R0.
+fn fetch_and(
+    a: &mut Assembler,
+    target: &Target,
+    thread: Register,
+    task: Register,
+    then: impl FnOnce(&mut Assembler),
+) {
     let (here, still_there, kept) = (a.label(), a.label(), a.label());
     a.load(R1, thread, field!(Thread, lane));
     a.jump_if(Condition::Equal, R1, 0, here);
@@ -278,6 +289,7 @@ fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
     a.load(R1, R0, field!(Lane, live.flags));
     a.jump_if(Condition::Equal, R1, 0, here);
     save_live(a, thread, R0);
+    then(a);
     a.jump(here);
     a.bind(kept);
     copy_live(a, (thread, field!(Thread, live)), (R0, field!(Lane, left)));

@@ -183,14 +183,16 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     thread_of(a, target, TASK);
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
-    // The thread was on a processor when the programs were detached.
-    fetch(a, target, THREAD, TASK);
+    // The thread may be on a processor, and its call, which is counted here, may return before the programs are detached.
+    fetch_and(a, target, THREAD, TASK, |a| {
+        a.store(R0, field!(Lane, live.flags), Thread::TRACED | Thread::ENDED);
+        a.store(R0, field!(Lane, live.call), NO_CALL as i32);
+    });
     if_flagged(a, THREAD, Thread::ENDED | Thread::ARMED, leave);
     now(a);
     charge(a, THREAD);
     add_up(a, target);
     set_flags(a, THREAD, Thread::ENDED);
-    // The call was counted, but may still return before the programs are detached.
     a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
     a.bind(leave);
     a.exit();

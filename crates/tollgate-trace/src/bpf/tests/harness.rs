@@ -43,18 +43,23 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Traces a command with its input and output at /dev/null; prints a note and returns `None` if programs cannot be loaded.
-pub fn run_traced(request: Request) -> Option<Outcome> {
-    let _alone = alone();
-    let bpf = match Bpf::load(&request) {
-        Ok(bpf) => bpf,
+/// Loads the programs; prints a note and returns `None` if they cannot be loaded.
+pub fn loaded(request: &Request) -> Option<Bpf> {
+    match Bpf::load(request) {
+        Ok(bpf) => Some(bpf),
         // A refusal by the verifier is our bug, not a lack of privileges.
         Err(why) if why.contains("refused the program") => panic!("{why}"),
         Err(why) => {
             println!("skipped: {why}");
-            return None;
+            None
         }
-    };
+    }
+}
+
+/// Traces a command with its input and output at /dev/null; prints a note and returns `None` if programs cannot be loaded.
+pub fn run_traced(request: Request) -> Option<Outcome> {
+    let _alone = alone();
+    let bpf = loaded(&request)?;
     let (cost, others) = (bpf.costs().traced, bpf.costs().others);
     let arguments: Vec<CString> =
         request.command.iter().map(|a| CString::new(a.as_encoded_bytes()).unwrap()).collect();

@@ -1,9 +1,15 @@
 //! Commands whose calls and times are known in advance.
 
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
+
 use tollgate_arch::architecture::{Architecture, HERE};
 use tollgate_model::traced::{Ended, Parts};
+use tollgate_os::process;
+use tollgate_os::shared::Shared;
 
-use super::harness::{Outcome, run_traced, run_traced_c, shell};
+use super::super::{collect, stop_counting};
+use super::harness::{Outcome, alone, loaded, run_traced, run_traced_c, shell};
 use crate::request::Request;
 
 const MS: u64 = 1_000_000;
@@ -143,6 +149,40 @@ fn a_daemon_is_counted_as_far_as_it_came() {
     assert!(unfinished.contains(&"clock_nanosleep"), "{unfinished:?}");
     let ended: Vec<bool> = outcome.collected.tree.iter().map(|process| process.ended_ns.is_some()).collect();
     assert_eq!(ended, [true, false, false]);
+}
+
+/// Its call is counted when the threads are added up. It returns from it before the programs are detached.
+#[test]
+fn nothing_is_added_for_a_thread_that_goes_on_after_the_totals() {
+    let _alone = alone();
+    let request = Request { running: true, tree: true, ..command(&[]) };
+    for _ in 0..3 {
+        let Some(bpf) = loaded(&request) else { return };
+        let (zeros, mut buffer) = (std::fs::File::open("/dev/zero").unwrap(), vec![0; 32 << 20]);
+        let reads = Shared::<1>::new().unwrap();
+        let child = process::fork(|| {
+            while rustix::io::read(&zeros, &mut buffer).is_ok() {
+                reads[0].fetch_add(1, Relaxed);
+            }
+            1
+        });
+        let child = child.unwrap();
+        let wait_for_reads = || {
+            let begun = reads[0].load(Relaxed);
+            while reads[0].load(Relaxed) < begun + 2 {
+                std::thread::yield_now();
+            }
+        };
+        bpf.begin();
+        let process = child.pidfd().unwrap();
+        bpf.take(std::iter::once((child.pid().cast_unsigned(), "reads", process.as_fd()))).unwrap();
+        wait_for_reads();
+        let (now, _) = stop_counting(&bpf.target, &bpf.maps).unwrap();
+        let then = collect::so_far(&bpf.maps, now).calls;
+        assert!(then.iter().any(|call| call.name == "read" && call.count > 0), "{then:?}");
+        wait_for_reads();
+        assert_eq!(collect::so_far(&bpf.maps, now).calls, then);
+    }
 }
 
 #[test]
