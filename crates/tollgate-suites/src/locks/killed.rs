@@ -1,6 +1,7 @@
 //! The state of a lock after its owner was killed, found by killing processes.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use std::{ptr, time::Duration};
 
 use super::lock::{Handle, Lock, Reach};
@@ -8,7 +9,8 @@ use super::method::Method;
 use crate::prelude::*;
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
-use tollgate_os::signals::{self, Set};
+use tollgate_os::signals::{self, Disposition, Set};
+use tollgate_os::timer::Timer;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
@@ -84,15 +86,18 @@ fn free_lock(method: Method, reach: Reach) -> Result<Lock> {
 fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left> {
     let next = Child::fork(quota, |_| {
         let Ok(mut handle) = lock.join(NEXT) else { return };
-        limit_time();
+        let Ok(_timer) = end_if_it_waits(&handle) else { process::exit_now(NO_TIMER) };
         let errno = tries(lock.method(), &mut handle);
         process::exit_now(errno)
     })?;
     let strange = |how: String| fail!("an acquisition after the owner was killed {how}");
     match next.wait() {
-        Some(Ended::Signal(libc::SIGPROF)) => Ok(Left::Waiting),
         Some(Ended::Signal(signal)) => Err(strange(format!("was itself killed by signal {signal}"))),
         Some(Ended::Exit(TAKEN_NOW)) => Ok(Left::Free),
+        Some(Ended::Exit(WAITS)) => Ok(Left::Waiting),
+        Some(Ended::Exit(NO_TIMER)) => {
+            Err(skip!("no timer can be set that ends an acquisition that waits (timer_create(2))"))
+        }
         Some(Ended::Exit(libc::EAGAIN | libc::EBUSY)) => Ok(Left::Taken),
         Some(Ended::Exit(libc::ESRCH)) => Ok(Left::Recoverable),
         Some(Ended::Exit(errno)) => {
@@ -105,6 +110,8 @@ fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left> {
 
 /// The exit status after an acquisition. Others are error numbers; 0 means that the child did not get that far.
 const TAKEN_NOW: libc::c_int = 255;
+const WAITS: libc::c_int = 254;
+const NO_TIMER: libc::c_int = 253;
 
 /// Tries to acquire the lock a few times. Returns the last result, as an error number.
 fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
@@ -123,18 +130,31 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
 }
 
-/// Arms timers that kill this process (setitimer(2)): SIGPROF after a hundred times the processor time that the tries
-/// need, which does not depend on load, and SIGALRM if it sleeps, which no method does.
-fn limit_time() {
-    const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 2_000 };
-    const PASSED: libc::c_uint = 120;
-    let limit = libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: USED };
-    signals::default(&[libc::SIGPROF, libc::SIGALRM]);
+/// Ends this process with [`WAITS`] once an acquisition has yielded a few times: nobody else uses the lock, so it would do so
+/// forever. SIGALRM ends it if it sleeps, which no method does.
+fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
+    const LOOK: Duration = Duration::from_millis(1);
+    const PASSED: libc::c_uint = 600;
+    YIELDS.store(handle.yields().cast_mut(), Relaxed);
+    // SAFETY: the handler reads a number of this process's, and exits.
+    unsafe { Disposition::handler(look, libc::SA_RESTART) }.set(libc::SIGPROF)?;
+    signals::default(&[libc::SIGALRM]);
     Set::of(&[libc::SIGPROF, libc::SIGALRM]).unblock();
-    // SAFETY: the kernel reads the limit.
-    unsafe {
-        libc::setitimer(libc::ITIMER_PROF, &limit, ptr::null_mut());
-        libc::alarm(PASSED);
+    // SAFETY: it takes a number.
+    unsafe { libc::alarm(PASSED) };
+    let timer = Timer::new(libc::SIGPROF)?;
+    timer.set(LOOK, LOOK)?;
+    Ok(timer)
+}
+
+/// Where the acquisition counts its yields.
+static YIELDS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
+
+extern "C" fn look(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    const MOST: u64 = 10;
+    // SAFETY: the handle lives until this process exits, and its thread is interrupted.
+    if unsafe { YIELDS.load(Relaxed).read_volatile() } >= MOST {
+        process::exit_now(WAITS);
     }
 }
 

@@ -214,6 +214,11 @@ impl Handle {
         unsafe { (&raw const self.member.aborts).read_volatile() }
     }
 
+    /// Where it counts its calls of sched_yield(2) within [`Self::take`].
+    pub fn yields(&self) -> *const u64 {
+        &raw const self.member.waits
+    }
+
     /// The context of a loop: the lock's words, and this thread's data.
     pub fn context(&mut self) -> [u64; 7] {
         [self.lock.words() as u64, &raw mut *self.member as u64, 0, 0, 0, 0, 0]
