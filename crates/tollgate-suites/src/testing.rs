@@ -56,35 +56,50 @@ pub(crate) fn is_translated() -> bool {
 
 /// Repeats `look` until it finds something. Sleeps in between, because a thread that has slept gets a whole time slice. The limit
 /// is only for what never happens; a busy machine may take long.
-pub(crate) fn patiently<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn patiently<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    let found = within_patience(look);
+    found.unwrap_or_else(|tries| panic!("{what}: none in {tries} tries"))
+}
+
+/// Does the same, and returns the number of tries if it finds nothing.
+fn within_patience<T>(mut look: impl FnMut() -> Option<T>) -> std::result::Result<T, usize> {
     const TRIES: usize = 500;
     const PATIENCE: Duration = Duration::from_secs(120);
     let began = Instant::now();
     for tries in 1.. {
         match look() {
-            Some(found) => return found,
-            None => assert!(tries < TRIES || began.elapsed() < PATIENCE, "{what}: none in {tries} tries"),
+            Some(found) => return Ok(found),
+            None if tries >= TRIES && began.elapsed() >= PATIENCE => return Err(tries),
+            None => std::thread::sleep(Duration::from_millis(2)),
         }
-        std::thread::sleep(Duration::from_millis(2));
     }
     unreachable!("the tries have no end")
 }
 
-/// Returns the first of many batches that no other work disturbed.
-pub(crate) fn undisturbed(mut batch: impl FnMut() -> Batch) -> Batch {
-    let mut last = None;
-    patiently("an undisturbed batch", || {
-        last = Some(batch());
-        last.filter(|batch| batch.undisturbed)
-    })
+/// Returns the first of many batches that no other work disturbed. Without the priority of [`preferred`] there may be none beside
+/// busy programs: it prints that and returns `None`.
+pub(crate) fn undisturbed(mut batch: impl FnMut() -> Batch) -> Option<Batch> {
+    let found = within_patience(|| Some(batch()).filter(|batch| batch.undisturbed));
+    // SAFETY: getpriority(2) takes two numbers.
+    let is_preferred = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == HIGHEST;
+    match found {
+        Ok(batch) => Some(batch),
+        Err(tries) if is_preferred => panic!("no undisturbed batch in {tries} tries"),
+        Err(tries) => {
+            eprintln!("skipped: other work disturbed each of {tries} batches");
+            None
+        }
+    }
 }
 
 /// Asks the kernel to prefer this thread, and those that it starts, to other work on the machine (nice(2)). Without the privilege
-/// the priority stays, and an undisturbed batch takes longer to occur.
+/// the priority stays.
 pub(crate) fn preferred() {
     // SAFETY: setpriority(2) takes three numbers.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST) };
 }
+
+const HIGHEST: libc::c_int = -20;
 
 /// Limits this process to this many tasks, for the rest of its life. Prints the reason and returns false if that fails.
 pub(crate) fn limited_to(tasks: u64) -> bool {

@@ -350,8 +350,9 @@ mod tests {
                     ring.reported().iter().zip(&before).map(|(after, before)| after.0 - before.0).collect();
                 assert_eq!(passed, vec![10; processes - 1]);
 
-                let batch = undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch"));
-                assert_eq!(batch.counted, Some(4 * processes as u64), "{processes} processes");
+                if let Some(batch) = undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch")) {
+                    assert_eq!(batch.counted, Some(4 * processes as u64), "{processes} processes");
+                }
             }
         });
     }
