@@ -23,11 +23,18 @@ fn stress(team: &mut Team, method: Method, time: Duration) -> Option<Outcome> {
     Some(all)
 }
 
+/// One in 700 forced switches lets two in, but in one team of some hundreds not one of 23,000 did.
 #[test]
 fn a_load_and_a_store_let_two_in() {
     in_a_process_of_its_own(|| {
-        let Some(all) = stress(&mut together(), Method::Plain, Duration::from_secs(30)) else { return };
-        assert!(all.violations > 0, "{all:?}");
+        for _ in 0..60 {
+            let Some(all) = stress(&mut together(), Method::Plain, Duration::from_secs(10)) else { return };
+            if all.violations > 0 {
+                return;
+            }
+            eprintln!("{all:?}");
+        }
+        panic!("none in ten minutes");
     });
 }
 
