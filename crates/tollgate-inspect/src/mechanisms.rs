@@ -76,6 +76,8 @@ fn fred(machine: &Machine) -> Fact {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_arch::architecture::HERE;
+
     use super::*;
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
             let found = here.iter().find(|mechanism| mechanism.name == name);
             found.and_then(|mechanism| mechanism.offered.value()?.as_flag())
         };
-        assert_eq!(is_offered("syscall"), Some(true));
+        assert_eq!(is_offered(HERE.spelling("syscall/svc")), Some(true));
         let both = ["sysenter, 32-bit programs", "syscall, 32-bit programs"].map(is_offered);
         assert_ne!(both, [Some(true), Some(true)], "of the two no processor has both in compatibility mode");
     }

@@ -375,6 +375,9 @@ mod tests {
 
     #[test]
     fn an_attempt_that_ends_the_child_costs_that_attempt() {
+        if let Err(why) = ring3() {
+            return println!("skipped: {why}");
+        }
         let board = Board::new().unwrap();
         // SAFETY: there is no child yet. As if an attempt had killed the last child.
         let sheet = unsafe { &mut *board.sheet };

@@ -6,6 +6,8 @@ use std::{fs::File, os::unix::fs::FileExt};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{BigEndian, LittleEndian as LE, pod};
+use tollgate_arch::abi;
+use tollgate_arch::architecture::HERE;
 
 use crate::kcore::entries;
 
@@ -14,7 +16,7 @@ use crate::kcore::entries;
 pub struct Elf {
     /// Kind of the file.
     pub kind: ElfKind,
-    /// A program for the 32-bit instruction set (`EM_386`).
+    /// A program for the 32-bit instruction set (`EM_386`, `EM_ARM`).
     pub is_32_bit: bool,
     /// The dynamic loader that it names (`PT_INTERP`).
     pub interpreter: Option<String>,
@@ -65,10 +67,10 @@ pub enum NotElf {
     #[error("is neither an ELF file nor a script")]
     Other,
     /// For another architecture.
-    #[error("is a program for another processor (ELF machine {0}); this one runs x86-64 (62) and i386 (3)")]
+    #[error("is a program for another processor (ELF machine {0}); this one runs {runs}", runs = HERE.spelling(RUNS))]
     Machine(u16),
     /// 32-bit pointers on the 64-bit machine.
-    #[error("is a program for the x32 ABI, which is not supported")]
+    #[error("is a program for the {abi} ABI, which is not supported", abi = HERE.spelling(SHORT))]
     X32,
     /// `ET_REL`, `ET_CORE` and others.
     #[error("is an ELF file of type {0}, not a program (2) or a shared object (3)")]
@@ -80,6 +82,11 @@ pub enum NotElf {
     #[error("cannot be read: {0}")]
     Unreadable(String),
 }
+
+/// The ELF machines of this architecture's programs, 64-bit and 32-bit: the low half of linux/audit.h's numbers.
+pub(crate) const MACHINES: [u16; 2] = [abi::AUDIT_ARCH as u16, abi::AUDIT_ARCH_32 as u16];
+const RUNS: &str = "x86-64 (62) and i386 (3)/arm64 (183) and 32-bit Arm (40)";
+const SHORT: &str = "x32/ILP32";
 
 /// More program headers than any real file has; the kernel accepts at most 64 KiB of them.
 const MOST_HEADERS: u16 = 1170;
@@ -139,14 +146,12 @@ pub(crate) fn read(file: &impl Bytes) -> Result<Elf, NotElf> {
         }
         order => return Err(lies(format!("its byte order is {}, not 1 (little-endian)", order.0))),
     };
-    match (machine, ident.class) {
-        (elf::EM_X86_64, elf::ELFCLASS64) => describe::<FileHeader64<LE>>(file, &start),
-        (elf::EM_386, elf::ELFCLASS32) => describe::<FileHeader32<LE>>(file, &start),
-        (elf::EM_X86_64, elf::ELFCLASS32) => Err(NotElf::X32),
-        (elf::EM_X86_64 | elf::EM_386, class) => {
-            Err(lies(format!("machine {} with class {}", machine.0, class.0)))
-        }
-        _ => Err(NotElf::Machine(machine.0)),
+    match (MACHINES.map(|ours| ours == machine.0), ident.class) {
+        ([true, _], elf::ELFCLASS64) => describe::<FileHeader64<LE>>(file, &start),
+        ([_, true], elf::ELFCLASS32) => describe::<FileHeader32<LE>>(file, &start),
+        ([true, _], elf::ELFCLASS32) => Err(NotElf::X32),
+        ([false, false], _) => Err(NotElf::Machine(machine.0)),
+        (_, class) => Err(lies(format!("machine {} with class {}", machine.0, class.0))),
     }
 }
 
@@ -282,7 +287,7 @@ mod tests {
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(16, 0);
         bytes.extend(kind.to_le_bytes());
-        bytes.extend(elf::EM_X86_64.0.to_le_bytes());
+        bytes.extend(MACHINES[0].to_le_bytes());
         bytes.resize(32, 0);
         bytes.extend(64u64.to_le_bytes());
         bytes.resize(54, 0);
@@ -337,15 +342,15 @@ mod tests {
         assert!(why(b"\x7fELF").contains("ends within its header"));
         assert!(why(&file(1, &[LOAD], b"")).contains("type 1"));
         assert!(why(&file(4, &[LOAD], b"")).contains("type 4"));
-        let mut aarch64 = file(ET_DYN, &[LOAD], b"");
-        aarch64[18] = 183;
-        assert!(why(&aarch64).contains("machine 183"));
+        let mut risc_v = file(ET_DYN, &[LOAD], b"");
+        risc_v[18] = 243;
+        assert!(why(&risc_v).contains("machine 243"));
         let mut sparc = file(ET_DYN, &[LOAD], b"");
         (sparc[5], sparc[18], sparc[19]) = (2, 0, 43);
         assert!(why(&sparc).contains("machine 43"));
         let mut x32 = file(ET_DYN, &[LOAD], b"");
         x32[4] = 1;
-        assert!(why(&x32).contains("x32"));
+        assert!(why(&x32).contains(HERE.spelling(SHORT)));
     }
 
     #[test]

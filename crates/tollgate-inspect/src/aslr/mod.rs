@@ -24,8 +24,8 @@ use std::io;
 
 use tollgate_model::text::{plainly, said_by};
 
-pub(crate) use elf::read as elf_of;
 pub use elf::{Elf, ElfKind, NotElf};
+pub(crate) use elf::{MACHINES, read as elf_of};
 pub use region::{Region, Sighting};
 pub use study::{NoStudy, RegionResult, Study, Subject, study};
 

@@ -4,9 +4,11 @@ use std::{fs::File, os::unix::fs::FileExt};
 
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::{LittleEndian as LE, pod};
+use tollgate_arch::architecture::HERE;
 use tollgate_model::Unknown;
 
 use super::symbol::WHOLE;
+use crate::aslr::MACHINES;
 use crate::machine::{Answer, Machine, found};
 
 pub(super) fn symbols(machine: &Machine, release: Option<&str>) -> Answer<String> {
@@ -22,7 +24,7 @@ pub(super) fn symbols(machine: &Machine, release: Option<&str>) -> Answer<String
         paths.iter().find_map(|path| Some((path, machine.open_file(path).ok()?))).ok_or_else(none)?;
     match read(&file) {
         Some(list) => found(list, path.clone()),
-        None => Err(Unknown::Unreadable(format!("{path}: no ELF file of x86-64 with a list of symbols"))),
+        None => Err(Unknown::Unreadable(format!("{path}: no ELF file of {HERE} with a list of symbols"))),
     }
 }
 
@@ -31,7 +33,7 @@ fn read(file: &File) -> Option<String> {
     let (header, _) = pod::from_bytes::<FileHeader64<LE>>(&bytes).ok()?;
     if header.e_ident.magic != elf::ELFMAG
         || header.e_ident.class != elf::ELFCLASS64
-        || header.e_machine.get(LE) != elf::EM_X86_64
+        || header.e_machine.get(LE).0 != MACHINES[0]
     {
         return None;
     }
