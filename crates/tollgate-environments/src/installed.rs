@@ -87,7 +87,10 @@ mod tests {
 
     #[test]
     fn a_program_of_a_package_has_the_package_s_size() {
-        let Some(dpkg) = commands::find("dpkg-query") else { return println!("skipped: there is no dpkg") };
+        let Some(dpkg) = commands::find("dpkg-query").filter(|_| Path::new("/var/lib/dpkg/status").exists())
+        else {
+            return println!("skipped: there is no dpkg, or it has no list");
+        };
         let begun = Instant::now();
         let found = Installed::find(&dpkg).unwrap();
         if !found.is_package && begun.elapsed() > MOST {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use tollgate_arch::counter;
 use tollgate_model::{Fact, FactValue, Facts, Measured, Outcome, Params, Provenance, Unit};
 use tollgate_os::process::{self, Child};
 use tollgate_os::shared::Shared;
@@ -310,7 +311,7 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
     assert_eq!(names, ["some/sound", "some/long"]);
     assert_eq!(counted.facts["kernel.release"], Fact::known("6.1", "uname(2)"));
     let clock = counted.findings.facts.iter().find(|(name, _)| name == "run.clock").map(|(_, fact)| fact);
-    assert_eq!(clock, Some(&Fact::known("tsc", "QEMU -icount shift=0: one tick an instruction")));
+    assert_eq!(clock, Some(&Fact::known(counter::NAME, "QEMU -icount shift=0: one tick an instruction")));
 }
 
 #[test]

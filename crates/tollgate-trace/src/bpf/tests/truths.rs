@@ -104,7 +104,7 @@ fn a_parent_of_a_vfork_sleeps_and_waits_for_no_disk() {
         int main(void) { if (!vfork()) { usleep(200000); _exit(0); } wait(0); }
     "#;
     let Some(outcome) = run_traced_c(source, &[], |_| {}) else { return };
-    let vfork = outcome.call("vfork");
+    let vfork = outcome.call(HERE.spelling("vfork/clone"));
     assert!(vfork.parts.sleep_ns >= 190 * MS && vfork.parts.disk_ns < 100 * MS, "{vfork:?}");
 }
 
