@@ -345,12 +345,12 @@ fn the_first_commit_that_changed_a_command_is_found_and_the_log_is_resumed() {
         "--bisect-log",
         &log,
         "--time",
-        "2s",
+        "4s",
         "-w0",
         "--no-trace",
         "-N",
     ];
-    let words = [&words[..], &["--format", "json", "{dir}/bin/tool 0.2"]].concat();
+    let words = [&words[..], &["--format", "json", "{dir}/bin/tool 0.05"]].concat();
     let found = || {
         let output = repository.command(&words).env("PATH", programs.path()).output().expect("started");
         assert!(output.status.success(), "{output:?}");

@@ -60,10 +60,15 @@ fn waits_for_a_disk(process: libc::pid_t, descriptor: u64) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_arch::architecture::{Architecture, HERE};
+
     use super::*;
 
     #[test]
     fn lists_are_known() {
+        if HERE != Architecture::X86_64 {
+            return println!("skipped: some of these calls are in x86's tables alone");
+        }
         for list in [DISK, SLEEP, DESCRIPTOR] {
             for name in list.split(' ') {
                 assert!(calls::number(name).is_some() || ["recv", "send"].contains(&name), "{name}");
@@ -87,9 +92,9 @@ mod tests {
         assert_eq!(parts("futex", stretch).sleep_ns, 7);
         assert_eq!(parts("fsync", stretch).disk_ns, 7);
         assert_eq!(parts("fsync", Stretch { left: false, ..stretch }).unknown_ns, 7);
-        assert_eq!(parts("rename", stretch).unknown_ns, 7);
+        assert_eq!(parts("renameat", stretch).unknown_ns, 7);
         assert_eq!(parts("read", stretch).unknown_ns, 7, "no such descriptor");
-        assert_eq!(parts("rename", Stretch { gave_away: true, ..stretch }).disk_ns, 7);
-        assert_eq!(parts("rename", Stretch { disk: true, ..stretch }).disk_ns, 7);
+        assert_eq!(parts("renameat", Stretch { gave_away: true, ..stretch }).disk_ns, 7);
+        assert_eq!(parts("renameat", Stretch { disk: true, ..stretch }).disk_ns, 7);
     }
 }
