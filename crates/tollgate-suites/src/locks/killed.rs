@@ -147,7 +147,7 @@ fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
     Ok(timer)
 }
 
-/// Where the acquisition counts its yields.
+/// The count of yields of the acquisition.
 static YIELDS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 
 extern "C" fn look(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {

@@ -214,7 +214,7 @@ impl Handle {
         unsafe { (&raw const self.member.aborts).read_volatile() }
     }
 
-    /// Where it counts its calls of sched_yield(2) within [`Self::take`].
+    /// Returns the address of the count of its calls of sched_yield(2) within [`Self::take`].
     pub fn yields(&self) -> *const u64 {
         &raw const self.member.waits
     }
