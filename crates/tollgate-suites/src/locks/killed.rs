@@ -130,7 +130,7 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
 }
 
-/// Ends this process with [`WAITS`] once an acquisition has yielded a few times: nobody else uses the lock, so it would do so
+/// Ends this process with [`WAITS`] once an acquisition has yielded a few times: nobody else uses the lock, so it would yield
 /// forever. SIGALRM ends it if it sleeps, which no method does.
 fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
     const LOOK: Duration = Duration::from_millis(1);
