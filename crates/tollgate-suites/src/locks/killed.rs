@@ -130,8 +130,8 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
 }
 
-/// Ends this process with [`WAITS`] once an acquisition has yielded a few times: nobody else uses the lock, so it would yield
-/// forever. SIGALRM ends it if it sleeps, which no method does.
+/// Ends this process with [`WAITS`] after an acquisition has yielded a few times. Nobody else uses the lock, so it would yield
+/// forever. SIGALRM ends a process that sleeps, which no method does.
 fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
     const LOOK: Duration = Duration::from_millis(1);
     const PASSED: libc::c_uint = 600;
