@@ -1,6 +1,6 @@
 //! Tracing by ptrace(2): each call stops its thread twice.
 //!
-//! A stop costs one wait4(2), one request for the registers, one reading of the clocks and one call to resume; nothing else
+//! A stop costs one wait4(2), one request for the registers, one reading of schedstat and one call to resume; nothing else
 //! is done on the way. If only some calls are requested, a filter ([`filter`]) lets the others pass without a stop.
 //!
 //! If this process is killed, the kernel releases every thread that it traced, and the command goes on untraced. Only a

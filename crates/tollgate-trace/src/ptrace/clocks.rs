@@ -1,11 +1,12 @@
 //! Finds how a thread passed the time between two stops.
 //!
-//! At each stop wait4(2) returns the usage of the thread's process: processor time in microseconds, and the numbers of
-//! voluntary and involuntary switches. If a thread left the processor only to stop, its processor time counts, and the rest
-//! of the time between the stops is the overhead of stopping. If it was preempted, the rest is a wait for a processor. If it
-//! gave up the processor, it was away for the rest; of that, `/proc/PID/task/TID/schedstat` has the wait for a processor, in
-//! nanoseconds. That file takes a quarter of the time of a stop. It is read for calls that are likely to wait, and always in
-//! a process with several threads, since wait4(2) returns only their sum.
+//! `/proc/PID/task/TID/schedstat` has a thread's processor time and its wait for a processor, in nanoseconds, and the number of
+//! its time slices, which are counted when they begin. Reading it takes a tenth of the time of a stop. A thread that had one slice
+//! between two stops left the processor only to stop: its processor time counts, and the rest is the overhead of stopping.
+//!
+//! The usage that wait4(2) returns at each stop tells preemption from a wait by the numbers of voluntary and involuntary switches.
+//! A kernel without schedstat has only that. It may lose a wait, because the kernel may count the switch of a stop before or after
+//! it reports the stop.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -17,7 +18,7 @@ const MOST_OPEN: usize = 256;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
-    /// Nanoseconds on a processor and runnable, and the number of time slices. `None` if not requested or not available.
+    /// Nanoseconds on a processor and runnable, and the number of time slices. `None` if not available.
     pub exact: Option<[u64; 3]>,
     pub usage: Usage,
 }

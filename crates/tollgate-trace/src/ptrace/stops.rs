@@ -52,10 +52,8 @@ impl Tracer {
     fn pass_time(&mut self, wait: &Wait, now: u64) {
         let Some(thread) = self.threads.get_mut(&wait.pid) else { return };
         let alone = self.tree.is_alone(thread.process);
-        let mut reading = Reading { exact: None, usage: wait.usage };
-        if !alone || thread.reading.exact.is_some() {
-            reading.exact = thread.source.read(thread.pid, wait.pid, &mut self.clock_files);
-        }
+        let exact = thread.source.read(thread.pid, wait.pid, &mut self.clock_files);
+        let reading = Reading { exact, usage: wait.usage };
         if thread.stood_ns != 0 {
             let wall = now.saturating_sub(thread.stood_ns);
             thread.stretch = thread.stretch.plus(Stretch::between(&thread.reading, &reading, wall, alone));
@@ -99,14 +97,6 @@ impl Tracer {
         if !counts {
             thread.doing = Doing::Uncounted;
             return;
-        }
-        // Outside of calls, and in calls that do not wait, wait4(2) is enough.
-        if self.sums.is_watched(key) {
-            if thread.reading.exact.is_none() {
-                thread.reading.exact = thread.source.read(thread.pid, pid, &mut self.clock_files);
-            }
-        } else {
-            thread.reading.exact = thread.reading.exact.filter(|_| !self.tree.is_alone(thread.process));
         }
         let named = self.files.as_mut().and_then(|files| files.names(thread, key, &arguments));
         let began_ns = now.saturating_sub(self.began_ns);
@@ -153,9 +143,6 @@ impl Tracer {
         let Inside { key, began_ns, arguments, .. } = *inside;
         let parts = cause::parts_of(stretch, key, arguments[0], thread.pid);
         let (process, number) = (thread.process, thread.pid);
-        if self.tree.is_alone(process) {
-            thread.reading.exact = None;
-        }
         self.sums.add(key, parts, is_error);
         self.tree.add_call(process, key, parts, is_error);
         if let Some(files) = &mut self.files {

@@ -26,12 +26,7 @@ struct Sums {
     max_ns: u64,
     parts: Parts,
     histogram: Vec<u32>,
-    /// How many more times the clocks are read when the call begins.
-    watched: u8,
 }
-
-/// How many times a call is watched after a thread left the processor in it.
-const WATCHED: u8 = 16;
 
 #[derive(Debug, Default)]
 pub struct Table {
@@ -50,12 +45,7 @@ impl Table {
             self.missed += 1;
             return None;
         }
-        Some(self.by_call.entry(key).or_insert_with(|| Sums::of(key)))
-    }
-
-    /// Returns whether a thread is likely to leave the processor in a call: it is a blocking call, or that happened lately.
-    pub fn is_watched(&mut self, key: Key) -> bool {
-        self.sums(key).is_some_and(|sums| sums.watched > 0)
+        Some(self.by_call.entry(key).or_default())
     }
 
     pub fn add(&mut self, key: Key, parts: Parts, is_error: bool) {
@@ -66,8 +56,6 @@ impl Table {
         sums.errors += u64::from(is_error);
         sums.max_ns = sums.max_ns.max(total);
         sums.parts = sums.parts.plus(parts);
-        let left = total > parts.on_cpu_ns;
-        sums.watched = if left { WATCHED } else { sums.watched.saturating_sub(1) };
         if with_histogram {
             if sums.histogram.is_empty() {
                 sums.histogram = vec![0; BUCKETS as usize];
@@ -96,11 +84,6 @@ impl Table {
 }
 
 impl Sums {
-    fn of(key: Key) -> Self {
-        let waits = key.base_name().is_some_and(calls::is_blocking);
-        Self { watched: if waits { WATCHED } else { 0 }, ..Self::default() }
-    }
-
     fn into_call(self, key: Key) -> Call {
         let histogram = (0u32..).zip(&self.histogram).filter(|(_, calls)| **calls > 0);
         Call {
