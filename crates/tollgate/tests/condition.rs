@@ -206,6 +206,28 @@ fn a_threshold_is_the_least_difference_that_counts() {
     );
 }
 
+#[test]
+fn more_time_is_what_the_threshold_needs() {
+    let home = Home::new();
+    let noise = [1.0, 1.02, 0.99, 1.01, 0.98, 1.016, 1.004, 0.984];
+    let base = whole(BASE, "base");
+    let other = scattered(&times(&base, 1.0, OTHER, "other"), &noise);
+    for (place, (mut run, environment)) in [(base, "host"), (other, "container")].into_iter().enumerate() {
+        run["session"] = json!({
+            "id": "20261121-015427-00000000", "environment": environment, "place": place, "of": 2, "paired": true,
+        });
+        home.keep(&run);
+    }
+    let commands = ["1%", "20%", "50%"].map(|threshold| {
+        let rows =
+            home.json(["compare", BASE, OTHER, "--threshold", threshold, "--format=json"])["rows"].clone();
+        rows[1]["more_time"].as_str().expect("a command").to_owned()
+    });
+    let expected = ["1h", "30m", "5m"];
+    let expected = expected.map(|time| format!("tollgate run entry --in host --in container --time {time}"));
+    assert_eq!(commands, expected);
+}
+
 fn fact(value: &str) -> Value {
     json!({"status": "known", "value": value, "source": "a test"})
 }

@@ -359,7 +359,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             "more time",
             "for an inconclusive row: the command that gives it more time, or null if time would not decide it",
             |it| {
-                let need = Need::of(it.row?)?;
+                let need = Need::of(it.comparison, it.row?)?;
                 Some(Value::text(need::command(it.comparison, [&need].into_iter())?))
             },
         )

@@ -126,7 +126,7 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
         comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
     if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {
         let how = figures::compared(row.result.ratio, ["slower", "faster"]);
-        let why = Need::of(row).map(|need| need.found).unwrap_or_default();
+        let why = Need::of(comparison, row).map(|need| need.found).unwrap_or_default();
         return Some(format!("undecided: {} is {how}, inconclusive ({why})", row.case()));
     }
     let lost = lost(comparison).count();
@@ -134,7 +134,7 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
     if 2 * open_rows <= rows {
         return None;
     }
-    let needs: Vec<Need> = open.iter().filter_map(|row| Need::of(row)).collect();
+    let needs: Vec<Need> = open.iter().filter_map(|row| Need::of(comparison, row)).collect();
     let command = need::command(comparison, needs.iter());
     let remedy = match command {
         Some(command) => format!("; more time: {command}"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_model::compare::{MOST_SAME, Verdict, margin};
 use tollgate_model::stats::Interval;
 use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Run, own};
@@ -10,9 +10,6 @@ use tollgate_output::figures;
 
 use super::alternating;
 use crate::comparison::{ComparedRow, Comparison};
-
-/// The widest interval of turns within which a row is the same, unless another was requested.
-const SAME: f64 = 0.01;
 
 pub(crate) struct Need {
     /// The reason: `±12 %`.
@@ -24,7 +21,7 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    pub fn of(row: &ComparedRow) -> Option<Self> {
+    pub fn of(comparison: &Comparison, row: &ComparedRow) -> Option<Self> {
         /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is needed on two sides.
         const ENOUGH: f64 = 6.0;
         let result = &row.result;
@@ -49,7 +46,7 @@ impl Need {
                 let half = half_of(interval);
                 // The width of an interval falls with the square root of the time.
                 let widest = match result.alternation {
-                    Some(_) => SAME,
+                    Some(_) => margin(comparison.asked),
                     None => result.threshold.min(MOST_SAME),
                 };
                 let factor = (half / widest).powi(2);

@@ -66,7 +66,7 @@ fn whole_percent(share: f64) -> String {
 }
 
 fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
-    let needs: Vec<Need> = comparison.rows.iter().filter_map(Need::of).collect();
+    let needs: Vec<Need> = comparison.rows.iter().filter_map(|row| Need::of(comparison, row)).collect();
     if needs.is_empty() {
         return None;
     }

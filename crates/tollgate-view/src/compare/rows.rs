@@ -50,7 +50,7 @@ pub(super) fn is_refused(case: &Case) -> bool {
     tollgate_suites::find(&case.benchmark).is_some_and(|benchmark| benchmark.operation.contains("refuse"))
 }
 
-/// A call of programs, which leads if calls with number -1 do not.
+/// A call that programs make. If one side has a filter, it is the first to be chosen.
 pub(super) const REAL: &str = "entry/syscall-getpid";
 
 pub(super) fn table<'c>(
@@ -87,7 +87,7 @@ fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
         // A sentence below the rows names it.
         return causes(comparison, row).filter(|_| comparison.proven.is_none());
     }
-    let Some(need) = Need::of(row) else { return row.result.why.clone() };
+    let Some(need) = Need::of(comparison, row) else { return row.result.why.clone() };
     let command = need::command(comparison, std::iter::once(&need));
     let least = row.result.detectable().filter(|_| !comparison.is_alternated && need.half.is_some());
     Some(match (command, least) {
