@@ -47,13 +47,13 @@ pub struct Charge {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "way", rename_all = "snake_case")]
 pub enum Way {
-    /// It is taken away and brought back in turns.
+    /// One command takes it away and another brings it back, in turns.
     Measured {
         /// The command that takes it away.
         without: String,
         /// The command that brings it back.
         with: String,
-        /// The parameter of a guest that counts without it as well.
+        /// The kernel parameter without it, for guests that count instructions as well.
         parameter: Option<&'static str>,
     },
     /// A parameter of the kernel decides: a guest counts instructions with and without it.
@@ -205,7 +205,7 @@ pub struct Bill<'a> {
     pub charges: Vec<Charge>,
     /// The facts that this user may not read.
     pub hidden: Vec<String>,
-    /// The session that took each thing away in turns; the last of several environments is without all.
+    /// The session that took each thing away in turns; if there were several things, its last environment lacks all of them.
     pub measured: Option<Session<'a>>,
     /// The session of guests, each without one thing.
     pub counted: Option<Session<'a>>,
@@ -303,8 +303,8 @@ impl<'a> Bill<'a> {
     }
 }
 
-/// A row for each thing that was taken away, with what that saves. Several have a row of their sum, of all that were taken away
-/// together, and of what the sum does not explain.
+/// A row for each thing that was taken away, with the saving. Several things also have rows for the sum of their savings, for the
+/// saving with all of them taken away together, and for the part of it that the sum does not explain.
 fn matrix(session: &Session) -> Table {
     let heads = std::iter::once("without").chain(CALLS.map(|(_, call)| call));
     let mut table = Table::of_columns(heads.map(Into::into).collect());
@@ -345,7 +345,7 @@ fn matrix(session: &Session) -> Table {
         }
     };
     let found: Vec<Changes> = session.comparisons.iter().map(changes_of).collect();
-    // The last of several is without all.
+    // If there are several things, the last environment lacks all of them.
     let singles = if found.len() > 2 { found.len() - 1 } else { found.len() };
     for (found, (member, _)) in found[..singles].iter().zip(session.others()) {
         let one = match member.part.switches.as_slice() {

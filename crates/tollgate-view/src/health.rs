@@ -27,7 +27,7 @@ pub struct Judged {
     pub found: String,
     /// The remedy, as a sentence.
     pub remedy: Option<String>,
-    /// Root's addition, as a sentence.
+    /// The difference that root would make, as a sentence.
     pub root: Option<String>,
     /// The remedy as commands for a shell; None if this machine has none.
     pub fix: Option<Fix>,

@@ -17,7 +17,7 @@ use crate::summary::Summary;
 
 pub(crate) use sharing::{SharingCurves, THRASH, sharing_curves, sharing_rows};
 
-/// One thing that is expensive here; for a system call, whether it is.
+/// One thing that is expensive here. A system call is listed even if it is not slow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expense {

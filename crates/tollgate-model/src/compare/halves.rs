@@ -8,7 +8,7 @@ use crate::own;
 use crate::run::Run;
 use crate::stats::{self, Ends, Interval, Margins, confidence_of_each, exp, percent};
 
-/// How the halves of a base's processes compare, case by case. One of each two consecutive processes, by chance, is in one half:
+/// How the halves of a base's processes compare, case by case. Chance puts one of each two consecutive processes into either half:
 /// this includes the noise of the machine, but not what one side keeps for a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -43,7 +43,7 @@ pub struct CompareArgs {
     pub format: ShowFormat,
 }
 
-/// How a comparison ends of which too little was decided.
+/// The exit status of a comparison that decided too little.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UndecidedArgs {
     /// Exit with this status instead of 3 if too little was decided; with 125 `git bisect run` skips the
@@ -69,8 +69,8 @@ impl UndecidedArgs {
 pub enum FailOn {
     /// A benchmark is slower or has a higher count
     Slower,
-    /// Likewise; of commands `versus` then compares calls, page faults and counted instructions instead of
-    /// times
+    /// As `slower`, but for commands `versus` compares calls, page faults and counted instructions instead
+    /// of times
     More,
     /// A benchmark is faster or has a lower count (also `fewer`)
     #[value(alias = "fewer")]
