@@ -155,8 +155,8 @@ fn is_narrow(figures: &[f64], precision: f64) -> bool {
     interval.zip(median).is_some_and(|(interval, median)| interval.high - interval.low <= precision * median)
 }
 
-/// Chooses the cases of the next round for the time that is left. First come those that the time can bring to the pairs of an
-/// interval, since too few pairs of each would give no verdict at all. Then come undecided cases, then those with wide intervals.
+/// Chooses the cases of the next round for the time that is left. First come those that can get the pairs of an interval in that
+/// time, since too few pairs of each would give no verdict at all. Then come undecided cases, then those with wide intervals.
 pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec<usize> {
     let open = || {
         let open = cases.iter().enumerate().filter(|(_, case)| case.open(places).next().is_some());

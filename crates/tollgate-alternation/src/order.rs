@@ -43,7 +43,7 @@ impl Mirrored {
 pub struct InTurn {
     /// The sides, as each round executes them.
     pub order: Vec<usize>,
-    /// The first side whose figures showed that.
+    /// The first side whose figures showed this dependence.
     pub side: usize,
     /// The median of its figures after another side, and after itself.
     pub medians: [f64; 2],
@@ -52,7 +52,7 @@ pub struct InTurn {
 /// The medians of the figures after another side and after the side itself, if the two sets do not overlap and the medians lie
 /// apart: a checkout of what is already checked out, for example.
 pub(crate) fn depends(figures: &[f64], is_after_itself: &[bool]) -> Option<[f64; 2]> {
-    /// With four of each, one order in 35 does not overlap by chance.
+    /// With four of each, the two sets are disjoint by chance in one order of 35.
     const LEAST: usize = 4;
     const APART: f64 = 1.5;
     let both = [false, true].map(|after_itself| {

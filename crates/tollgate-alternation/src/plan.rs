@@ -7,21 +7,21 @@ pub struct Plan {
     pub rounds: Rounds,
     /// No case begins after this [`Trial::now`](crate::Trial::now).
     pub time: Duration,
-    /// Whether a case does not begin either if its longest round so far would end after that time.
+    /// Whether a case also does not begin if a round as long as its longest so far would end after that time.
     pub must_fit: bool,
     /// Rounds end early when every interval is at most this wide, as a share of the ratio (of the median for a single side), or
     /// as a tenth of the difference that it shows.
     pub precision: f64,
     /// Whether every comparison must also be decided by then.
     pub until_decided: bool,
-    /// No relative difference up to this counts: 0.02 for 2 %.
+    /// Relative differences up to this do not count: 0.02 for 2 %.
     pub asked: f64,
     /// Whether figures are of whole commands, which are the same only if their totals are the same too.
     pub is_whole: bool,
     /// The number of comparisons that intervals are corrected for (Bonferroni); `None` for the comparisons of each case.
     pub comparisons: Option<usize>,
-    /// The programs of each side, whose executions take turns: each was linked in another order, see [`Layouts`]. 1 if each side
-    /// is one program.
+    /// The number of programs of each side, whose executions take turns: each was linked in another order, see [`Layouts`]. 1 if
+    /// each side is one program.
     ///
     /// [`Layouts`]: tollgate_statistics::Layouts
     pub layouts: usize,

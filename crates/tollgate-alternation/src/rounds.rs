@@ -139,7 +139,7 @@ impl Alternation {
         } else {
             chosen(&self.cases, &self.places, self.plan.time.saturating_sub(trial.now()))
         };
-        // They are chosen by what they took, which must not affect their order.
+        // The time that cases took decides which ones are due, but must not affect their order.
         due.sort_unstable();
         if self.plan.begins_in_order && rounds == 0 { due } else { drawn(due, &mut self.random) }
     }

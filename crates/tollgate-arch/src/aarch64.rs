@@ -15,11 +15,11 @@ pub mod rseq;
 pub mod signal;
 pub mod software;
 
-/// Its name.
+/// The name of this architecture.
 pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::Arm64;
 
-/// It has no such instruction.
+/// arm64 has no CPUID instruction.
 pub const CPUID: Option<crate::cpuid::Cpuid> = None;
 
-/// It has exception levels, and no descriptor tables.
+/// arm64 has exception levels and no descriptor tables.
 pub const RING3: Option<crate::ring3::Ring3> = None;

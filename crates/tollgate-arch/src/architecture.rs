@@ -14,22 +14,22 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// All, and their names in the same order.
+    /// All architectures.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
-    /// As in `vm:arch=`.
+    /// Their names in `vm:arch=`, in the same order.
     pub const WORDS: [&'static str; 2] = ["x86-64", "arm64"];
 
-    /// Its word.
+    /// The name in `vm:arch=`.
     pub fn name(self) -> &'static str {
         Self::WORDS[self as usize]
     }
 
-    /// Whether this program is of it.
+    /// Whether this program was compiled for this architecture.
     pub fn is_here(self) -> bool {
         self == HERE
     }
 
-    /// Returns the one that uname(2) calls so; `None` for any other machine.
+    /// Returns the architecture that uname(2) calls `machine`; `None` for any other machine.
     pub fn named(machine: &str) -> Option<Self> {
         match machine {
             "x86_64" => Some(Self::X86_64),
@@ -38,7 +38,7 @@ impl Architecture {
         }
     }
 
-    /// Returns its own of two names that `/` divides, x86-64's and arm64's; else the only one.
+    /// Returns the first of two names separated by `/` on x86-64, the second on arm64, and a single name as it is.
     pub fn spelling(self, names: &str) -> &str {
         names.split_once('/').map_or(names, |(x86, arm64)| if self == Self::Arm64 { arm64 } else { x86 })
     }
@@ -50,7 +50,7 @@ impl Display for Architecture {
     }
 }
 
-/// That of this program.
+/// The architecture of this program.
 impl Default for Architecture {
     fn default() -> Self {
         HERE

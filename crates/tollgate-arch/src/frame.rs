@@ -7,7 +7,7 @@ use crate::architecture::{Architecture, HERE};
 use crate::chosen::frame::{CONTEXT, PLUS};
 use crate::timed_loop;
 
-/// The eight words at the context's register of a loop (`r13`, `x20`): its parameters, and last the operation's result.
+/// A loop's context, eight words that `r13` or `x20` points to: the loop's parameters, and last the operation's result.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Default)]
 pub struct LoopContext {
@@ -23,17 +23,17 @@ pub struct LongLoop {
     entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
     uses_context: bool,
     is_called: bool,
-    /// The architecture that has none, and why.
+    /// The architecture that does not have the loop, and why.
     absent: Option<(Architecture, &'static str)>,
 }
 
 impl LongLoop {
-    /// Is for `timed_loop!`: the function and its instructions. The context's register may only be used as an address within the eight
-    /// words.
+    /// Used by `timed_loop!`: the function and its instructions. The context's register may only be stored, or be an address within
+    /// the eight words.
     ///
     /// # Safety
-    /// `entry` must hold these instructions in the frame of every loop. Without that register, they must be sound to run any number of times,
-    /// in any state of the process.
+    /// `entry` must hold these instructions in the frame of every loop. If they do not use that register, they must be sound to run any
+    /// number of times, in any state of the process.
     #[doc(hidden)]
     pub const unsafe fn written(
         entry: unsafe extern "C" fn(u64, *mut LoopContext),
@@ -44,13 +44,13 @@ impl LongLoop {
         Self { entry, uses_context, is_called, absent: None }
     }
 
-    /// Is for `timed_loop!`: an operation that this architecture does not have, and why.
+    /// Used by `timed_loop!`: an operation that this architecture does not have, and why.
     #[doc(hidden)]
     pub const fn absent(is_called: bool, why: &'static str) -> Self {
         Self { entry: no_loop, uses_context: false, is_called, absent: Some((HERE, why)) }
     }
 
-    /// Is for `timed_loop!`: this loop, which another architecture does not have.
+    /// Used by `timed_loop!`: this loop, which another architecture does not have.
     #[doc(hidden)]
     pub const fn absent_on(self, other: Architecture, why: Option<&'static str>) -> Self {
         match why {
@@ -95,7 +95,7 @@ impl LongLoop {
     }
 }
 
-/// Ends the process: no figure comes from a loop that is not there.
+/// Ends the process, so that a loop that does not exist never yields a result.
 unsafe extern "C" fn no_loop(_: u64, _: *mut LoopContext) {
     std::process::abort()
 }
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn no_contending_loop(_: *mut Side) {
     std::process::abort()
 }
 
-/// Whether these instructions use the context's register. It must be stored, or be an address: `[r13]` or `[r13 + N]`, `[x20]`,
-/// `[x20, #N]` or the sum of `add xN, x20, #N`, with eight bytes from `N` on below `limit`.
+/// Whether these instructions use the context's register. They may only store it or use it as an address: `[r13]` or `[r13 + N]`,
+/// `[x20]`, `[x20, #N]` or the sum of `add xN, x20, #N`, where the eight bytes from `N` on lie below `limit`.
 pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
     let mut uses = false;
     let mut line = 0;
@@ -179,7 +179,7 @@ pub struct Side {
     pub stamps: [u64; 2],
     /// Iterations that took more ticks than this are logged.
     pub long: u64,
-    /// How many did.
+    /// How many iterations took longer.
     pub long_iterations: u64,
     /// How many iterations have ended.
     pub progress: PaddedWord,

@@ -1,5 +1,5 @@
-//! All that depends on the processor's architecture. Each architecture has a folder, and one is chosen here, once. All have the same
-//! names, so that the compiler finds what one lacks; what an architecture cannot have is `None`, or says why.
+//! Everything that depends on the processor's architecture. Each architecture has a folder, and this file chooses one. All folders define
+//! the same names, so the compiler reports a missing one. An item that an architecture cannot have is `None`, or says why.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -1,4 +1,4 @@
-//! Sizes of memory, asked and not assumed: 4 KiB and 2 MiB on x86-64; a kernel for arm64 also has 16 KiB and 32 MiB, or 64 KiB and
+//! Page sizes, which are queried and not assumed: 4 KiB and 2 MiB on x86-64; a kernel for arm64 also has 16 KiB and 32 MiB, or 64 KiB and
 //! 512 MiB.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,7 +7,7 @@ pub use crate::chosen::lines::read_lines;
 
 /// Bytes of a page.
 pub fn page_size() -> usize {
-    /// Zero before it was asked.
+    /// Zero until the first query.
     static SIZE: AtomicUsize = AtomicUsize::new(0);
     match SIZE.load(Relaxed) {
         0 => {

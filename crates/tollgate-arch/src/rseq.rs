@@ -13,7 +13,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Returns the address of this thread's area. A library has none that does not know rseq(2), or whose registration was refused or
+    /// Returns the address of this thread's area; `None` if the library does not know rseq(2), or if its registration was refused or
     /// disabled (GLIBC_TUNABLES=glibc.pthread.rseq=0).
     #[inline(always)]
     pub fn area(&self) -> Option<usize> {

@@ -12,7 +12,7 @@ pub type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Action {
-    /// The handler's address, or a number of sigaction(2).
+    /// The handler's address, or a constant of sigaction(2).
     pub handler: usize,
     /// Flags of sigaction(2).
     pub flags: u64,
@@ -22,7 +22,7 @@ pub struct Action {
     pub mask: u64,
 }
 
-/// x86-64 requires SA_RESTORER for the return from a handler; arm64 takes it.
+/// x86-64 requires SA_RESTORER for the return from a handler; arm64 accepts it.
 const SA_RESTORER: u64 = 0x0400_0000;
 
 impl Action {
@@ -35,7 +35,7 @@ impl Action {
     /// Returns a signal's action.
     ///
     /// # Errors
-    /// That of rt_sigaction(2).
+    /// The error of rt_sigaction(2).
     pub fn now(signal: libc::c_int) -> io::Result<Self> {
         let mut action = Self::default();
         // SAFETY: with no new action the call only writes the old one, which is as the kernel defines it.
@@ -45,7 +45,7 @@ impl Action {
     /// Installs this action.
     ///
     /// # Errors
-    /// That of rt_sigaction(2).
+    /// The error of rt_sigaction(2).
     ///
     /// # Safety
     /// The action's handler must be sound to run for every source of the signal.
@@ -59,7 +59,7 @@ impl Action {
 /// As rt_sigaction(2).
 unsafe fn rt_sigaction(signal: libc::c_int, new: *const Action, old: *mut Action) -> io::Result<()> {
     const MASK: usize = 8;
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     match unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, MASK) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -17,13 +17,13 @@ pub mod rseq;
 pub mod signal;
 pub mod software;
 
-/// Its name.
+/// The name of this architecture.
 pub const HERE: crate::architecture::Architecture = crate::architecture::Architecture::X86_64;
 
-/// Every processor with 64-bit mode has it.
+/// Every processor with 64-bit mode has CPUID.
 pub const CPUID: Option<crate::cpuid::Cpuid> = Some(cpuid::cpuid);
 
-/// Programs are in ring 3.
+/// Programs run in ring 3.
 pub const RING3: Option<crate::ring3::Ring3> = Some(crate::ring3::Ring3 {
     segments: ring3::segments,
     descriptor: ring3::descriptor,

@@ -31,7 +31,7 @@ pub struct Figure {
 pub enum Modes {
     /// The lower and the upper mode. The value lies between them, or is one of them.
     Two([Mode; 2]),
-    /// The bounds of a ratio whose parts are both bimodal: which of their modes go together is not known.
+    /// The bounds of a ratio whose parts are both bimodal: it is not known which of their modes go together.
     Between(f64, f64),
 }
 

@@ -100,7 +100,7 @@ enum In {
 pub struct Missing {
     /// The reason, as a clause.
     pub why: String,
-    /// The patterns of the cases that no run was asked for.
+    /// The patterns of the cases that no run was asked to measure.
     pub to_measure: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl Quantity {
     /// Returns the value from the first run that has it, with the index of that run.
     ///
     /// # Errors
-    /// If no run has it, returns the reason of the first run that was asked for it.
+    /// If no run has it, returns the reason of the first run that was asked to measure it.
     pub(super) fn evaluate(&self, known: &Known) -> Result<(Answer, usize), Missing> {
         let mut why: Option<Missing> = None;
         for (at, summary) in known.runs.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the patterns of the cases that it needs and no run was asked for, except those that are measured on request only.
+    /// Returns the patterns of the cases that it needs and that no run was asked to measure, except those measured on request only.
     pub fn to_measure(&self, known: &Known) -> Vec<String> {
         if self.is_on_request() {
             Vec::new()

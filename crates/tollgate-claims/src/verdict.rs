@@ -76,7 +76,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
     Judged { verdict, because }
 }
 
-/// Returns the patterns of measured cases of which more runs would decide a claim.
+/// Returns the patterns of the measured cases for which more runs would decide a claim.
 pub fn to_repeat(experiment: &Experiment, known: &Known) -> Vec<String> {
     let all = experiment.claims.iter().flat_map(|claim| &claim.holds);
     let open = all.filter(|condition| !condition.of.is_on_request());

@@ -9,7 +9,7 @@ use tollgate_x86::{Gate, GateKind, Width};
 use crate::joined::{Defect, DefectOf, Joined, Weight};
 use crate::{printed::PrintedGate, sourced::Sourced};
 
-/// This few gates show no pattern.
+/// Fewer gates show no pattern.
 const FEW: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The process in which benchmarks run, and the border to its parent.
 //!
-//! [`supervisor`] starts, watches and ends it; [`worker`] is its life. It leaves results in the memory of [`shared`], and
-//! [`record`] has them as plain data. [`own`] are the engine's measurements of itself.
+//! [`supervisor`] starts, watches and ends it; [`worker`] is the code that it runs. It leaves results in [`shared`] memory, and
+//! [`record`] has them as plain data. [`own`] has the engine's measurements of itself.
 
 pub(crate) mod frame;
 pub(crate) mod own;

@@ -4,7 +4,7 @@
 //! is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent in each, and lets their
 //! bench processes take turns. [`versus`] alternates whole commands of the user, [`benches`] the benches of builds.
 //!
-//! Its rooms, from top to bottom; each knows those below it:
+//! Its layers, from top to bottom; each may use those below it:
 //!
 //! - `sides`: several environments, commands or builds in alternation.
 //! - `rounds`: a run in one environment, from calibration to findings.

@@ -1,5 +1,5 @@
-//! Compares what a scheduler does with 40 seeds with a recording. It has one readable example, and a hash for each seed;
-//! `UPDATE=1 cargo test` makes it anew.
+//! Compares what a scheduler does for 40 seeds with a recording, which has one readable example and a hash for each seed.
+//! `UPDATE=1 cargo test` makes the recording anew.
 
 use std::path::Path;
 use std::{env, fs};

@@ -1,14 +1,14 @@
 //! A plugin for QEMU's translator: writes which translated blocks a guest executes, in order, to a ring in shared memory.
 //!
-//! `build.rs` makes a shared object of it, which the program contains; `src/vm/plugin.rs` has the layout of the ring and its reader.
-//! QEMU's executable has the functions `qemu_plugin_…` and its C library the others (QEMU, include/qemu/qemu-plugin.h). A guest has
-//! one processor, so one thread calls all of this, after another has registered it.
+//! `build.rs` makes a shared object of it, which the program contains; `src/vm/ring.rs` has the layout of the ring, and `src/vm/plugin.rs`
+//! its reader. QEMU's executable has the functions `qemu_plugin_…` and its C library the others (QEMU, include/qemu/qemu-plugin.h). A
+//! guest has one processor, so one thread calls all of this, after another thread has registered it.
 //!
-//! The guest boots without it, since QEMU takes a quarter longer to translate code that a plugin sees. It is registered when `/init` writes
-//! to the other end of a socket.
+//! The guest boots without the plugin, since QEMU takes a quarter longer to translate code that a plugin sees. The plugin is registered
+//! when `/init` writes to the other end of a socket.
 //!
-//! Nothing is watched until the guest then executes [`READY`] and as many windows were skipped as requested. Then QEMU discards its
-//! translations, and each block that it translates again is described once and noted at each execution, until enough windows ended.
+//! Nothing is watched until the guest then executes [`READY`] and the requested number of windows was skipped. Then QEMU discards its
+//! translations, and each block that it translates again is described once and noted at each execution, until enough windows have ended.
 
 #![no_std]
 #![allow(unsafe_op_in_unsafe_fn, non_upper_case_globals)]
@@ -111,11 +111,11 @@ static mut BLOCKS: u64 = 0;
 /// Whether translations are watched, and whether they will be after the next reset.
 static mut IS_ON: bool = false;
 static mut BECOMES_ON: bool = false;
-/// Instructions that were begun: here, or per processor; and where that number is.
+/// The number of begun instructions: here, or per processor; and the place of that number.
 static mut BEGUN: u64 = 0;
 static mut SCORE: *mut c_void = null_mut();
 static mut PLACE: *const u64 = null();
-/// QEMU's function that adds to it.
+/// QEMU's function that adds to that number.
 static mut ADDS: *mut c_void = null_mut();
 
 unsafe fn found(name: &CStr) -> *mut c_void {
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     failed
 }
 
-/// Registers the plugin when a first byte comes. Its sender goes on only when several were read.
+/// Registers the plugin when a first byte comes. The sender goes on only after several bytes are read, after the registration.
 extern "C" fn registered(gate: *mut c_void) -> *mut c_void {
     const PEEK: c_int = 2;
     let (gate, mut bytes) = (gate as c_int, [0; 64]);
@@ -271,7 +271,7 @@ unsafe fn page(address: u64, code: *const u8) -> u64 {
     ring::number(&*page)
 }
 
-/// Has QEMU count this instruction when it begins it.
+/// Makes QEMU count this instruction when its execution begins.
 unsafe fn count(insn: *mut Insn) {
     const ADD: c_int = 0;
     if SCORE.is_null() {
@@ -321,7 +321,7 @@ unsafe fn turn(on: bool) {
 extern "C" fn turned(id: u64) {
     unsafe {
         IS_ON = BECOMES_ON;
-        // QEMU places it anew when it makes a processor.
+        // QEMU moves that number when it makes a processor.
         PLACE = match SCORE.is_null() {
             true => addr_of_mut!(BEGUN),
             false => core::mem::transmute::<*mut c_void, FindScore>(found(c"qemu_plugin_scoreboard_find"))(SCORE, 0),

@@ -15,7 +15,7 @@ use crate::error::{EnvironmentError, unusable};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs a program to its end and returns the first line of its output. Fails if the program could not be started, failed, took
-/// too long, or `stop` asked to stop. It has ended in any case.
+/// too long, or `stop` asked to stop. The program has ended in any case.
 pub(crate) fn run<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],

@@ -183,7 +183,7 @@ impl Lent {
     }
 }
 
-/// Memory that it may take: at most seven eighths of the available, since the command needs the rest. The device may be larger.
+/// Memory that it may take: at most seven eighths of what is available, since the command needs the rest. The device may be larger.
 fn bound(size: u64, contents: &Contents, memory: &Memory) -> Result<u64, EnvironmentError> {
     let most = memory.available - memory.available / 8;
     if size < Lent::SMALLEST {

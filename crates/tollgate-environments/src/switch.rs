@@ -108,8 +108,8 @@ impl Switch {
         // A command that fails, or is ended, may have done a part.
         self.is_on = true;
         let mut running = None;
-        // If this process is killed, what still runs ends before OFF is executed.
-        // OFF goes on: the state may not stay.
+        // If this process is killed, the cleanup process ends what still runs before it executes OFF.
+        // A request to stop does not interrupt OFF, because the state must not stay on.
         let stop = || on && interrupt::requested().is_some();
         let executed = execute(if on { set } else { off }, &self.directory, &stop, &mut |group| {
             running = cleanup.promise(group).ok();

@@ -1,5 +1,5 @@
-//! Whether system calls are audited: the state and the rules, which the kernel tells root (CAP_AUDIT_CONTROL), and hints, since no
-//! file shows to others that a rule is loaded. Source: kernel/audit.c, kernel/auditfilter.c, include/uapi/linux/audit.h,
+//! Whether system calls are audited: the state and the rules, which the kernel shows only to root (CAP_AUDIT_CONTROL), and hints for
+//! other users, since no file shows them that a rule is loaded. Source: kernel/audit.c, kernel/auditfilter.c, include/uapi/linux/audit.h,
 //! Documentation/admin-guide/kernel-parameters.txt.
 
 #![allow(unsafe_code)] // The standard library makes no netlink(7) sockets.
@@ -17,7 +17,7 @@ use crate::{kernel::command_line_text, text::digits};
 
 const LOGIN: &str = "/proc/self/loginuid";
 const SESSION: &str = "/proc/self/sessionid";
-/// How the kernel writes that none was set: -1 as an unsigned number.
+/// The kernel's value for a login user or a session that was never set: -1 as an unsigned number.
 const UNSET: u32 = u32::MAX;
 
 const GET: u16 = 1000;

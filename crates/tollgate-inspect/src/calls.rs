@@ -95,7 +95,7 @@ pub(crate) fn may_read_tsc() -> Result<bool, i32> {
     Ok(mode == libc::PR_TSC_ENABLE)
 }
 
-/// As [`may_read_tsc`], for a reading. gVisor has no such switch, nor has Linux before 6.12 on arm64.
+/// Fails if RDTSC may not be executed. gVisor, and Linux before 6.12 on arm64, have no switch for it and so allow it.
 pub(crate) fn expect_tsc() -> Result<(), i32> {
     match may_read_tsc() {
         Ok(true) | Err(libc::EINVAL) => Ok(()),

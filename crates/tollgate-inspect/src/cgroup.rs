@@ -11,7 +11,7 @@ use crate::text::digits;
 const MEMBERSHIPS: &str = "/proc/self/cgroup";
 /// More nested cgroups than systems have.
 const MAX_DEPTH: usize = 128;
-/// How v1 writes that memory is not limited: `LONG_MAX` in whole pages.
+/// The value by which v1 shows that memory is not limited: `LONG_MAX` in whole pages.
 const V1_UNLIMITED: i64 = i64::MAX - 4095;
 
 /// In processors.
@@ -103,7 +103,7 @@ pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
     })
 }
 
-/// How far below the root that this process sees its control groups are: the deepest.
+/// The depth of this process's deepest control group below the root that it sees.
 pub(crate) fn depth(machine: &Machine) -> Answer<i64> {
     let text = machine.text(MEMBERSHIPS)?;
     text.parse("a list of control groups", |text| {

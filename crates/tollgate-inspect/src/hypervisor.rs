@@ -182,7 +182,7 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     if !hints.is_empty() {
         layers.add(OUTER, &hints.join(", "));
     }
-    // So QEMU, Firecracker and others call a machine of devices that no hardware has (Documentation/devicetree/bindings/arm).
+    // QEMU, Firecracker and others give this name to a machine whose devices no hardware has (Documentation/devicetree/bindings/arm).
     if layers.names.is_empty()
         && let Ok(kinds) = machine.text(DEVICE_TREE)
         && kinds.value.split('\0').any(|kind| kind == "linux,dummy-virt")

@@ -118,7 +118,7 @@ impl Leaves {
         self.0.get(&(leaf, subleaf)).copied()
     }
 
-    /// Returns whether a bit is set, which it is not in a leaf that is not offered; `None` if that is unknown.
+    /// Returns whether a bit is set. The bits of a leaf that is not offered are clear. `None` if the bit is unknown.
     pub(crate) fn bit(&self, bit: Bit) -> Option<bool> {
         match self.leaf(bit.leaf, bit.subleaf) {
             Some(registers) => Some(registers[bit.register as usize] >> bit.number & 1 == 1),

@@ -1,5 +1,5 @@
 //! MIDR_EL1 of arm64, which names a processor's maker and part (Arm ARM, D19.2, MIDR_EL1). The names are those of Linux
-//! (arch/arm64/include/asm/cputype.h), those that it lacks of GCC (aarch64-cores.def) and m1n1 (src/midr.h).
+//! (arch/arm64/include/asm/cputype.h); names that Linux lacks are from GCC (aarch64-cores.def) and m1n1 (src/midr.h).
 
 use tollgate_model::Unknown;
 
@@ -146,7 +146,7 @@ fn of_each(machine: &Machine) -> Answer<Vec<(u32, Midr)>> {
     found(all?, format!("{CPU}/cpu*/regs/identification/midr_el1"))
 }
 
-/// Those of the paragraphs that have an implementer, or what is wrong with one of them.
+/// The processors of the paragraphs that have an implementer, or the error in one of these paragraphs.
 fn listed(text: &str) -> Result<Vec<(u32, Midr)>, String> {
     let paragraphs = text.split("\n\n").filter(|paragraph| keyed(paragraph, "CPU implementer").is_some());
     paragraphs.map(of_paragraph).collect()

@@ -1,5 +1,5 @@
-//! Whether software executes this machine's instructions, where no CPUID names it. As for [`timed`](crate::timed), the times are a fact
-//! and no latency: they lie far apart.
+//! Whether software executes the instructions of a machine that has no CPUID to name it. As in [`timed`](crate::timed), the times are
+//! a fact, not a latency: they lie far apart.
 
 #![allow(unsafe_code)]
 

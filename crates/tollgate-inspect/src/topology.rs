@@ -174,7 +174,7 @@ fn by_number(sizes: &[i64]) -> Vec<String> {
     different.into_iter().rev().map(|size| format!("{} of {}K", number(size), size >> 10)).collect()
 }
 
-/// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set, which some usually are.
+/// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set: some sets usually are.
 fn set(machine: &Machine, name: &str) -> Answer<Vec<u32>> {
     if name != "allowed" {
         return machine.text(&format!("{CPU}/{name}"))?.parse("a list of processors", text::processors);

@@ -90,7 +90,7 @@ pub struct Difference<'a> {
 }
 
 impl Difference<'_> {
-    /// Returns what the first kernel that does not offer the option does without it; `None` if all just lack the feature.
+    /// Returns how the first kernel with a feature but not its option behaves; `None` if all of them simply lack the feature.
     pub fn without(&self, configurations: &[&Configuration]) -> Option<&'static str> {
         let entry = self.entry?;
         let lacking = self.values.iter().zip(configurations).filter(|(value, _)| value.is_none());

@@ -1,17 +1,17 @@
-//! KVM of another architecture, which runs no guest of x86-64.
+//! KVM on other architectures, where it cannot run an x86-64 guest.
 
 use std::convert::Infallible;
 
 use crate::{Calibration, Guest, KvmError, Left};
 
-/// There is none.
+/// No value of this type exists.
 #[derive(Debug)]
 pub struct Kvm(Infallible);
 
 #[expect(missing_docs, reason = "they are those of x86-64")]
 impl Kvm {
     /// # Errors
-    /// Always: its guests are of x86-64.
+    /// Always: the guests are x86-64 programs.
     pub fn open() -> Result<Self, KvmError> {
         let why = format!(
             "its guests here are programs of x86-64, and this processor is of {}",

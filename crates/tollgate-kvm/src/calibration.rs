@@ -13,10 +13,10 @@ const MOST_TICKS: u64 = 100;
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calibration {
-    /// It ran. `ticks` of the time-stamp counter for all iterations together, the minimum of several repetitions, and
+    /// The loop ran. `ticks` of the time-stamp counter for all iterations together, the minimum of several repetitions, and
     /// KVM's counters over all repetitions, if they can be read.
     Ran { ticks: u64, iterations: u32, counted: Option<Counted> },
-    /// It did not run, so nothing is known of ring 0 here, and no time is a latency. `why` is a clause.
+    /// The loop did not run, so ring 0 counts as emulated here, and no time as a latency. `why` is a clause.
     Failed { why: String },
 }
 
@@ -25,14 +25,14 @@ pub enum Calibration {
 pub struct Counted {
     /// Instructions that the loop executed.
     pub instructions: u64,
-    /// Those that KVM's emulator executed, of all instructions: `insn_emulation`.
+    /// Instructions that KVM's emulator executed, in and around the loop: `insn_emulation`.
     pub emulated: u64,
     /// VM exits: `exits`.
     pub exits: u64,
 }
 
 impl Calibration {
-    /// Returns whether something else than the processor executes ring 0.
+    /// Returns whether something other than the processor executes ring 0.
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         match self {

@@ -35,7 +35,7 @@ fn outside(did: &str, address: u64, bytes: usize) -> String {
     format!("it {did} {bytes} {unit} at {address:x}, where there is no memory")
 }
 
-/// Describes a KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction if it is known.
+/// Describes a KVM_EXIT_INTERNAL_ERROR: its suberror and data, or the instruction that KVM could not emulate.
 pub(super) fn internal_error(vm: &mut Vm) -> String {
     let run = vm.vcpu.get_kvm_run();
     // SAFETY: the exit's reason is KVM_EXIT_INTERNAL_ERROR, to which `internal` belongs. All bytes of the union are
@@ -63,8 +63,8 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
     format!("KVM could not go on: {what} (data {})", data.join(" "))
 }
 
-/// Says that KVM's emulator met an instruction that it does not know, and which. If KVM does not report its bytes, they
-/// are read at the instruction pointer.
+/// Names the instruction that KVM's emulator does not know. If KVM does not report its bytes, they are read at the
+/// instruction pointer.
 fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
     let state = vm.vcpu.get_regs().and_then(|regs| Ok((regs.rip, vm.vcpu.get_sregs()?.cs)));
     let Ok((rip, cs)) = state else { return "KVM could not emulate an instruction".to_owned() };

@@ -3,7 +3,7 @@
 //! - `vm`: the virtual machine, its `memory`, and the `state` of registers that a guest is entered with.
 //! - `run`: runs the guest and serves its ports until its `alarm` or an `exit` ends it.
 //! - `calibration` and `ring0`: whether the processor itself executes the guest's ring 0. `statistics`: KVM's counters.
-//! - `kvm`: opens it. Guests are of x86-64: elsewhere `absent` refuses.
+//! - `kvm`: opens KVM. Guests are x86-64 programs: on other architectures `absent` refuses them.
 //!
 //! Each run has a thread and a virtual machine of its own; the machine is gone when the thread ends.
 //!

@@ -47,7 +47,7 @@ impl Memory {
         Some(copy)
     }
 
-    /// Copies all of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual machine.
+    /// Copies all of it. Untouched pages are zeros and are not read: reading them would take longer than starting a virtual machine.
     pub fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         let touched = self.touched();

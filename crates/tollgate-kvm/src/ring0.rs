@@ -1,4 +1,4 @@
-//! The loop that calibrates.
+//! The calibration loop.
 
 use std::time::Duration;
 

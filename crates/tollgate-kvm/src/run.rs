@@ -13,7 +13,7 @@ const COM1: u16 = 0x3f8;
 const LINE_STATUS: u16 = 0x3fd;
 /// The transmitter is empty, and so is its holding register (PC16550D, "Line status register").
 const EMPTY: u8 = 0x60;
-/// A byte to this port ends the run.
+/// A byte written to this port ends the run.
 const END: u16 = 0xf4;
 const NOTHING: u8 = 0xff;
 

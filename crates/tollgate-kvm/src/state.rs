@@ -8,7 +8,7 @@ const RFLAGS: u64 = 2;
 const CODE: u8 = 0xb;
 const DATA: u8 = 3;
 
-/// Sets flat 32-bit protected mode, paging off. TR and LDTR stay as KVM made them, a state that can be entered.
+/// Sets flat 32-bit protected mode, paging off. TR and LDTR stay as KVM initialized them, which VM entry accepts.
 pub(super) fn protected(sregs: &mut kvm_sregs) {
     let flat = |selector, type_| kvm_segment { db: 1, ..segment(selector, type_) };
     sregs.cs = flat(8, CODE);

@@ -10,7 +10,7 @@ use kvm_ioctls::VcpuFd;
 
 /// KVM_GET_STATS_FD, `_IO(KVMIO, 0xce)` in linux/kvm.h.
 const GET_STATS_FD: libc::c_ulong = 0xaece;
-/// No kernel has this many bytes: there are some 60 figures with names of 48 bytes, and histograms.
+/// No kernel's statistics are this long: there are some 60 figures with names of 48 bytes, and histograms.
 const MAX_BYTES: usize = 1 << 18;
 /// The bytes before a figure's name (`struct kvm_stats_desc`).
 const DESCRIPTION: usize = 16;

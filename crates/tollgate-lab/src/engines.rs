@@ -9,7 +9,7 @@ use crate::kvm::provenance;
 use crate::{Accelerator, Engine, Interpreter, LabError, Machine, Provenance, Qemu};
 
 const MEMORY: usize = 16 << 20;
-/// More than all experiments together execute.
+/// The limit of instructions: more than all experiments together execute.
 const INSTRUCTIONS: u64 = 50_000_000;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// The time limit of all machines together: after it no new machine starts. KVM's emulator can end a machine in every experiment.

@@ -2,10 +2,10 @@ use std::time::{Duration, Instant};
 
 use crate::{LabError, Machine};
 
-/// Returns whether this program has the guest, which all but records of its serial port need.
+/// Checks that this program has the guest, which everything but reading records of a serial port needs.
 ///
 /// # Errors
-/// [`LabError::NoGuest`], but on x86-64.
+/// [`LabError::NoGuest`] on any architecture but x86-64.
 pub fn expect_guest() -> Result<(), LabError> {
     if cfg!(target_arch = "x86_64") { Ok(()) } else { Err(LabError::NoGuest) }
 }

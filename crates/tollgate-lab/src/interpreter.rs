@@ -7,8 +7,8 @@
 //!
 //! Not modelled: real-address and virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and SSE.
 //! An instruction outside the model ends the run (or the program in ring 3, if its kernel has asked to be told), and is named
-//! with its bytes. #UD is raised only for an instruction that every processor refuses, or that uses registers other than the
-//! general ones which CPUID does not offer. Arithmetic is compared with the host's processor, and all counts with QEMU's.
+//! with its bytes. #UD is raised only for an instruction that every processor refuses, that uses registers of an extension that
+//! CPUID does not offer, or that is VEX-encoded. Arithmetic is compared with the host's processor, and all counts with QEMU's.
 
 mod access;
 mod arithmetic;
@@ -54,8 +54,8 @@ use watch::Watcher;
 ///
 /// The time-stamp counter is the number of instructions so far, plus the time spent waiting for the timer: an instruction
 /// takes a nanosecond of the timer's time. An instruction counts when it completes; one with REP and n repetitions counts n +
-/// 1 times, or n if a comparison ends it. One that faults on its operands does not count, because it may be executed again.
-/// One that is refused as such, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount
+/// 1 times, or n if a comparison ends it. An instruction that faults on its operands does not count: it may be executed again.
+/// An instruction that is itself refused, an invalid opcode or one for another ring, counts as one. QEMU's `-icount
 /// shift=0` counts in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interpreter;

@@ -12,7 +12,7 @@ const GATE: u32 = 0x82;
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Rounds of all machines, in order, with the same number from each. Each executed its operations.
+    /// Rounds of all machines, in order, with the same number from each. Every round executed its operations.
     Done(Vec<Round>),
     /// A fault; `is_right` if the vendor's manual requires it.
     Refused { fault: Fault, is_right: bool },

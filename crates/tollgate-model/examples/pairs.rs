@@ -1,5 +1,5 @@
-//! Compares every two of the kept runs in a directory, and prints how many rows are called different though nothing changed, how many of
-//! a run are found that is scaled, and how far the runs lie apart.
+//! Compares every two of the kept runs in a directory. Prints how many rows are called different although nothing changed, how many
+//! rows of an artificially slowed run are found, and how far the runs lie apart.
 //!
 //! ```text
 //! cargo run --release -p tollgate-model --example pairs -- ~/.local/share/tollgate/runs

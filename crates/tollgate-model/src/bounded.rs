@@ -45,7 +45,7 @@ pub const MAX_PROCESSES: u64 = 1 << 20;
 /// Most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
 pub const MAX_TEXTS: u64 = 1 << 18;
 
-/// Reads all bytes of a source; `None` if it has more than `most`, of which one more is read to know that.
+/// Reads all bytes of a source; `None` if it has more than `most`: one byte more than that is read to find out.
 ///
 /// # Errors
 /// Those of the source.

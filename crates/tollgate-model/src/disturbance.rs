@@ -17,8 +17,8 @@ use crate::stats;
 
 /// The share by which the canary of a disturbed process exceeds that of the quiet ones.
 pub const DISTURBED: f64 = 0.05;
-/// Quantile of the processes' canaries that is the quiet level: on a busy machine nearly all processes may be disturbed. The
-/// lowest of the groups' counts, since a group of few processes may have no quiet one, and nothing makes a canary faster.
+/// The quiet level is this quantile of the processes' canaries: on a busy machine nearly all processes may be disturbed. The lowest
+/// level among the groups is used, since a group of few processes may have no quiet one, and nothing makes a canary faster.
 const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
@@ -48,7 +48,7 @@ impl Share {
 }
 
 impl<'a> Disturbance<'a> {
-    /// Finds them by the canaries of a run; a group without a canary has no disturbed process.
+    /// Finds disturbed processes by the canaries of a run; a group without a canary has no disturbed process.
     pub fn of(run: &'a Run) -> Self {
         let canaries = run.measured().filter(|(case, canary)| case.benchmark == CANARY && !canary.is_count());
         let by_group: Vec<_> = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
@@ -74,9 +74,9 @@ impl<'a> Disturbance<'a> {
         self.by_group.get(group).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the measurement of the other processes. A case that would keep fewer than [`ENOUGH_PROCESSES`] keeps that many
-    /// with the lowest canaries: its figure describes the quiet ones if these are more than half of them, and its interval
-    /// reaches to the others.
+    /// Returns the measurement without disturbed processes. A case that would keep fewer than [`ENOUGH_PROCESSES`] keeps that many
+    /// with the lowest canaries: its figure describes the quiet processes if these are more than half of them, and its
+    /// interval reaches to the others.
     pub fn without<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {
         let Some(levels) = self.by_group.get(measured.group.as_str()) else {
             return Cow::Borrowed(measured);
@@ -120,7 +120,7 @@ fn quiet(levels: &[Option<f64>]) -> Option<f64> {
     stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0)
 }
 
-/// Keeps the samples of these processes. The others keep their places, so that processes of one number stay neighbours in time.
+/// Keeps the samples of these processes. The others keep their places without samples, so that processes with the same index stay neighbours.
 fn only(measured: &Measured, is_kept: impl Fn(usize) -> bool) -> Measured {
     let place = |(at, process): (usize, &ProcessRounds)| {
         if is_kept(at) {

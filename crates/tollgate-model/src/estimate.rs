@@ -135,16 +135,16 @@ fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
     }
     let sorted = stats::sorted(samples);
     let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
-    // Both the loop and the empty one are read to a step.
+    // The times of the loop and of the empty loop are each read to one step of the clock.
     let step = steps.min_by(f64::total_cmp)?;
     // A document's values may be the largest numbers.
     let [low, high] = [(span.low - step).max(f64::MIN), (span.high + step).min(f64::MAX)];
     Some(Interval { low, high }).filter(|span| span.low < span.high)
 }
 
-/// Time in ns for which a busy host keeps one pace. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals with as
-/// many paces as the span of a run has of these held the common median in 90 of 100 rows, and in 79 by the autocorrelation of the
-/// processes alone.
+/// Time in ns for which a busy host keeps one pace. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals
+/// that count at most one independent value for each such time held the common median in 90 of 100 rows, and those by the
+/// autocorrelation of the processes alone in 79.
 const PACE_NS: f64 = 1.6e9;
 
 /// The most paces that processes spread over this many ns can have seen.
@@ -153,8 +153,8 @@ pub fn paces(span_ns: Option<u64>) -> f64 {
 }
 
 /// The detection limit of `of` in a run, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same
-/// group) in the median of its processes, or [`CLOCK_TICK`] if that is longer, divided by the operations of a batch of `of`. 0 if
-/// either is not a time. A quantile of all samples would be that of the disturbed ones as soon as these are a twentieth.
+/// group), as the median over its processes, or [`CLOCK_TICK`] if that is longer, divided by the operations of a batch of `of`. 0 if
+/// either is not a time. A quantile of all samples would describe the disturbed ones once they are a twentieth.
 pub fn detection_limit(run: &Run, null: &Measured, of: &Measured) -> f64 {
     batch_error(run, null).map_or(0.0, |error| error_per_operation(error, of))
 }

@@ -37,7 +37,7 @@ pub const USER_INSTRUCTIONS: &str = "versus/user-instructions";
 /// Instructions that the kernel executed: the rest.
 pub const KERNEL_INSTRUCTIONS: &str = "versus/kernel-instructions";
 
-/// Iterations of repeating instructions (`rep`), which both include: each counts as an instruction. They come from one watched
+/// Iterations of repeating instructions (`rep`), which both of these include: each counts as an instruction. They come from one watched
 /// execution.
 pub const ITERATIONS: &str = "versus/rep-iterations";
 
@@ -60,8 +60,8 @@ pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 /// The fact that says why commands were executed in turn; without it the order of each round is drawn.
 pub const IN_TURN: &str = "run.in_turn";
 
-/// The fact that says how many programs each side has, linked with their functions in another order. Execution n is of the program n
-/// modulo this number.
+/// The fact that says how many programs each side has, linked with their functions in another order. Execution n executes the
+/// program n modulo this number.
 pub const LAYOUTS: &str = "run.layouts";
 
 /// The most programs of a side.
@@ -71,8 +71,8 @@ pub const MOST_LAYOUTS: usize = 64;
 pub const BENCHES: &str = "benches";
 
 /// The relative difference up to which counts of two boots are the same. Images that differ in nothing relevant, such as by an
-/// unread file or by the size of the memory, place the kernel's objects elsewhere, so it takes some more or fewer steps; the
-/// program's own counts stay. Iterations are known for one execution, which is not the same one at each boot.
+/// unread file or by the size of the memory, place the kernel's objects elsewhere, so the kernel takes some more or fewer steps; the
+/// program's own counts do not change. Iterations are known for one execution, which is not the same one at each boot.
 pub fn least_difference(case: &Case) -> f64 {
     match case.benchmark.as_str() {
         _ if is_part_of_bench(case) => 0.002,
@@ -86,7 +86,7 @@ pub fn least_difference(case: &Case) -> f64 {
 /// another file or more memory.
 pub const KERNEL_NOISE: f64 = 4e3;
 
-/// For samples of this many iterations. The program's own counts stay.
+/// The absolute difference up to which counts are the same, for samples of this many iterations; 0 for the program's own counts.
 pub(crate) fn least_adds(case: &Case, iterations: u64) -> f64 {
     if is_part_of_bench(case) { KERNEL_NOISE / iterations as f64 } else { 0.0 }
 }

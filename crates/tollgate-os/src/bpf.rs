@@ -78,7 +78,7 @@ impl Attributes {
     }
 }
 
-/// Reads the structure that describes an object, such as `struct bpf_prog_info`; as many bytes as there is room for.
+/// Reads the structure that describes an object, such as `struct bpf_prog_info`, up to the length of `info`.
 ///
 /// # Errors
 /// Those of bpf(2).

@@ -119,8 +119,8 @@ pub fn join(pid: libc::pid_t, group: libc::pid_t) {
     let _ = rustix::process::setpgid(Pid::from_raw(pid), Pid::from_raw(group));
 }
 
-/// Forks a guard: a process in the group of `leader`, or leading a group of its own if that is 0, that only waits, and
-/// kills the whole group when this process is killed.
+/// Forks a guard, which only waits, and kills its whole group when this process is killed. The guard is in the group of
+/// `leader`, or leads a group of its own if `leader` is 0.
 ///
 /// # Errors
 /// Those of fork(2).

@@ -20,8 +20,8 @@ pub const PREFIX: &str = ".tollgate-";
 const MAX_LOOK: usize = 1 << 16;
 /// The most entries that are removed: many more than any benchmark makes.
 const MAX_REMOVED: usize = 1 << 20;
-/// Until its lock is held, a new directory can be mistaken for an abandoned one and be removed; then it is made again. Who removes
-/// it may be off its processor for long.
+/// Until its lock is held, a new directory can be mistaken for an abandoned one and be removed; then it is made again. The process
+/// that removes it may be off its processor for long.
 const ATTEMPTS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 

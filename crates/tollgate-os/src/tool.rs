@@ -40,7 +40,7 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
     let group = Group::of(guard(0)?);
     bind(command, || Ok(()));
     let mut program = Program(command.process_group(group.first().pid()).spawn()?);
-    // The command holds the other end until it gets others.
+    // The command holds the other end of the pipe until it gets other streams.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut said = Said { reader: Some(reader), beginning: Vec::new(), bytes: 0 };
     let mut left = limit.as_millis() / LOOK.as_millis();

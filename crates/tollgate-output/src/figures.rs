@@ -162,7 +162,7 @@ pub fn frequency(hz: f64) -> String {
     format!("{} {name}", significant(hz / divisor, DIGITS))
 }
 
-/// Writes a number with this many significant digits, with an exponent only if it would be a row of zeros.
+/// Writes a number with this many significant digits, with an exponent only if it would otherwise be a row of zeros.
 pub fn significant(value: f64, digits: i32) -> String {
     if is_far(value) {
         return format!("{value:.*e}", digits.max(1) as usize - 1);

@@ -1,4 +1,4 @@
-//! Presentation without meaning. Every format shows the [`value`]s of [`mod@column`]s: a terminal ([`table`], the only one that knows
+//! Presents rows without knowing their meaning. Every format shows the [`value`]s of [`mod@column`]s: a terminal ([`table`], the only one with
 //! a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`]) and [`json`]. [`figures`] writes figures.
 
 #![forbid(unsafe_code)]

@@ -7,7 +7,7 @@ use crate::series::cautious_number;
 /// Fewer values have no interval.
 pub const FEWEST: usize = 6;
 
-/// Fewer values do not show how long a level lasts, and have no interval by ranks at 99.9 %. Fewer independent ones end nothing.
+/// Fewer values do not show how long a level lasts, and have no interval by ranks at 99.9 %. Fewer independent ones do not end a measurement.
 pub(crate) const FEWEST_SETTLED: usize = 14;
 
 /// The ends of an interval.
@@ -20,7 +20,7 @@ pub enum Ends {
         /// Whether there are enough values to end the measurement.
         is_settled: bool,
     },
-    /// This many widths of the range beyond the range of all values. It holds only for a single look.
+    /// The range of all values, extended at both ends by this many of its widths. It holds only for a single look.
     Beyond(f64),
 }
 
@@ -36,7 +36,7 @@ impl Ends {
     ///
     /// Values that resemble their neighbours count as fewer, see `cautious_number`.
     pub fn new(series: &[f64], confidence: f64) -> Option<Self> {
-        /// The range of fewer values is narrower, and must not decide more often.
+        /// The range of fewer values is narrower, so it is extended, since it must not decide more often.
         const MANY: f64 = 24.0;
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {

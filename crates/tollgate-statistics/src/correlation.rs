@@ -1,8 +1,8 @@
-/// Fewer pairs show nothing of a correlation.
+/// Fewer pairs do not show a correlation.
 const FEWEST: usize = 12;
 
-/// Returns Spearman's rank correlation, -1 to 1: Pearson's of the ranks, which one interrupt cannot decide. Equal values share
-/// the mean of their ranks. `None` if one side does not vary, with fewer than twelve pairs, or if the lengths differ.
+/// Returns Spearman's rank correlation, -1 to 1: Pearson's correlation of the ranks, which a single interrupt cannot decide. Equal
+/// values share the mean of their ranks. `None` if one side does not vary, with fewer than twelve pairs, or if the lengths differ.
 pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     if one.len() < FEWEST || one.len() != other.len() {
         return None;

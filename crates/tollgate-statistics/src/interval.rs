@@ -69,7 +69,7 @@ pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
 }
 
 /// Returns the largest k with P(B = k - 1) (n + 1) <= 1 - `confidence`, where B is binomial with `n` and one half. As `n` grows, the
-/// number of values below the median is ever that small with at most that probability. At least 1, or `None`.
+/// probability that so few values are ever below the median is at most 1 - `confidence`. At least 1, or `None`.
 pub fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
     let error = 1.0 - confidence;
     if n == 0 || error.is_nan() || error <= 0.0 {

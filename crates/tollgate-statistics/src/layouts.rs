@@ -1,4 +1,4 @@
-//! A change across layouts: each side was linked several times with its functions in another order, and a layout is the unit.
+//! Compares two sides across layouts: each was linked several times, with its functions in another order, and a layout is the unit.
 //!
 //! All executions of one layout share what its addresses do to caches and branch predictors (Mytkowicz et al., "Producing Wrong
 //! Data Without Doing Anything Obviously Wrong!", ASPLOS 2009), so more of them say nothing about the source. Layouts that were
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::normal::{normal_quantile, student};
 use crate::{Interval, Verdict, exp, median};
 
-/// The fewest layouts of a side that have an interval. Where a layout is as likely fast as slow, four of one side are all fast and
-/// four of the other all slow in 0.8 % of the comparisons, but six in 0.05 %.
+/// The fewest layouts of a side that have an interval. If a layout is as likely to be fast as slow, four of one side are all
+/// fast and four of the other all slow in 0.8 % of the comparisons, but six in 0.05 %.
 pub const FEWEST_LAYOUTS: usize = 6;
 
-/// Comparisons are looked at while they are measured, and end when they are decided. The error of one look is this part of that of
-/// all: with noise that drowns the layouts, equal sources are then called different no more often than at one look.
+/// Comparisons are looked at while they are measured, and end when they are decided. The error of one look is that of all looks
+/// divided by this: even if noise drowns out the layouts, equal sources are called different no more often than at a single look.
 const LOOKS: f64 = 8.0;
 
 /// How the layouts of two sides compare.
@@ -39,11 +39,11 @@ pub struct Layouts {
 
 impl Layouts {
     /// Compares executions of two sides, times above zero, as one of those comparisons that hold together with `confidence`, at all
-    /// looks. Those of one number were neighbours in time, and of the layout that is the number modulo `number`. A layout counts by its
-    /// median. No relative difference up to `margin` counts. `None` below [`FEWEST_LAYOUTS`], until each was executed, and if a median is not a time.
+    /// looks. Executions with the same index were neighbours in time, and belong to the layout with the index modulo `number`. A layout counts by
+    /// its median. Relative differences up to `margin` do not count. `None` below [`FEWEST_LAYOUTS`], until each was executed, and if a median is not finite.
     ///
     /// The interval is the narrower of two, each with half of the error: that of [`Layouts::compare`], and Student's t of the layouts'
-    /// medians of the logarithms of the pairs' ratios, from which the machine's pace is gone that neighbours in time share.
+    /// medians of the logarithms of the pairs' ratios, which exclude the machine's pace, since neighbours in time share it.
     pub fn of_pairs(
         pairs: impl Iterator<Item = (usize, [f64; 2])>,
         number: usize,
@@ -69,8 +69,8 @@ impl Layouts {
         Some(if is_narrower { Self { ratio: pairs.mean.exp(), interval, ..found } } else { found })
     }
 
-    /// Compares the medians of the layouts of two sides, times above zero, by Student's t of their logarithms with variances of
-    /// their own (Welch, "The generalization of 'Student's' problem when several different population variances are involved",
+    /// Compares the medians of the layouts of two sides, times above zero, by Student's t of their logarithms, without assuming
+    /// equal variances (Welch, "The generalization of 'Student's' problem when several different population variances are involved",
     /// Biometrika 34, 1947).
     pub fn compare(base: &[f64], other: &[f64], confidence: f64, margin: f64) -> Option<Self> {
         let side = |medians: &[f64]| Side::of(medians.iter().map(|median| [median.ln()]));
@@ -99,12 +99,12 @@ impl Layouts {
     }
 }
 
-/// Logarithms, of which each layout has a median.
+/// Statistics over the layouts of a side, each of which has the median of its logarithms.
 struct Side {
     number: f64,
     mean: f64,
     variance: f64,
-    /// The part of the variance that a layout's executions give its median.
+    /// The part of the variance that comes from executions: the mean variance of a layout's median.
     noise: f64,
     all: Interval,
 }
@@ -116,7 +116,7 @@ impl Side {
             let of_layout = layout.as_ref();
             let middle = median(of_layout).filter(|middle| middle.is_finite())?;
             let away: Vec<f64> = of_layout.iter().map(|log| (log - middle).abs()).collect();
-            // The deviation of a normal distribution by its median absolute one, and that of its median.
+            // The standard deviation of a normal distribution by its median absolute deviation; then the variance of its median.
             let deviation = 1.4826 * median(&away)?;
             noise += (std::f64::consts::PI / 2.0) * deviation.powi(2) / of_layout.len() as f64;
             logs.push(middle);
@@ -134,7 +134,7 @@ impl Side {
         self.variance > 2.0 * self.noise
     }
 
-    /// Half the width of the interval of the difference of two means, of `numbers` layouts with the variances seen.
+    /// Half the width of the interval of the difference of two means, over `numbers` layouts with the observed variances.
     fn half_width(&self, other: &Self, numbers: [f64; 2], confidence: f64) -> f64 {
         let [base, other] = [self.variance / numbers[0], other.variance / numbers[1]];
         let squared = base + other;

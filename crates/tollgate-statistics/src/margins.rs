@@ -7,10 +7,10 @@ use crate::{Ends, FEWEST, Interval, Verdict, percent, quantile, sorted};
 /// The quantity by which alternated pairs are compared. It was chosen before any result was seen.
 pub const QUANTITY: &str = "the median of the pairs' ratios";
 
-/// The default threshold when turns alternated: no relative difference up to this counts.
+/// The default threshold when turns alternated: relative differences up to this do not count.
 const MARGIN: f64 = 0.01;
 
-/// Returns the relative difference up to which none counts when turns alternated: `asked`, or 1 % if that is 0.
+/// Returns the threshold when turns alternated, a relative difference: `asked`, or 1 % if that is 0.
 pub fn margin(asked: f64) -> f64 {
     if asked > 0.0 { asked } else { MARGIN }
 }
@@ -41,7 +41,7 @@ pub fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) ->
 /// The limits that a difference must exceed.
 #[derive(Debug, Clone, Copy)]
 pub struct Margins {
-    /// No relative difference up to this counts.
+    /// Relative differences up to this do not count.
     pub margin: f64,
     /// How much equal code differed within an environment.
     pub controls: f64,
@@ -85,7 +85,7 @@ fn too_few(pairs: usize) -> String {
     }
 }
 
-/// One side may keep a level, up to twice the other's, while it is measured: a difference of logarithms.
+/// One side may stay at up to twice the level of the other for as long as it is measured: a difference of logarithms.
 const LEVELS: f64 = std::f64::consts::LN_2;
 
 /// Returns the interval of a ratio by the logarithms of the pairs in time. `ends` are those of their median. `drawn` is the
@@ -106,7 +106,7 @@ pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Opti
 
 /// The interval of the logarithm of a ratio by pairs whose order was drawn. The coin of a pair decides which side meets which
 /// state of the machine, so the signs of equal sides are independent and fair however long a pace lasts. Resembling neighbours do
-/// not count as fewer. A level that one side keeps is not a coin; its largest size is added.
+/// not count as fewer. A level that one side keeps is not random, so the largest such level is added.
 pub(crate) fn by_coins(logs: &[f64], confidence: f64) -> Option<Interval> {
     interval_of_coins(logs, confidence).map(beside_levels)
 }
@@ -115,7 +115,7 @@ fn beside_levels(Interval { low, high }: Interval) -> Interval {
     Interval { low: low - LEVELS, high: high + LEVELS }
 }
 
-/// Returns about how many such pairs give a verdict if no relative difference up to `asked` counts. `None` if 100,000 would not.
+/// Returns about how many such pairs give a verdict if relative differences up to `asked` do not count. `None` if 100,000 would not.
 pub fn pairs_that_decide(logs: &[f64], asked: f64) -> Option<usize> {
     const MOST: usize = 100_000;
     let (sorted, confidence) = (sorted(logs), confidence_of_each(1));

@@ -17,9 +17,9 @@ pub struct Mode {
 const FEWEST: usize = 40;
 /// A smaller group than this share of the samples is a tail, not a mode.
 const SMALLEST_SHARE: f64 = 0.07;
-/// A mode has at least this share of its group near its middle; a tail has not.
+/// A mode has at least this share of its group near its middle; a tail does not.
 const GATHERED: f64 = 0.4;
-/// A valley holds at most one sample for this many that the smaller mode holds in the same width.
+/// In windows of the same width, the smaller mode holds more than this many times the samples of a valley.
 const VALLEY: usize = 4;
 /// The significance level of a valley.
 const CHANCE: f64 = 1e-4;
@@ -98,7 +98,7 @@ impl Scale {
         steps.filter(|&step| step > ROUNDING).min_by(f64::total_cmp)
     }
 
-    /// Returns where the upper group begins so that the squares within the groups are smallest: the square between them is largest.
+    /// Returns where the upper group begins so that the sum of squares within the groups is smallest: the one between them is largest.
     fn divide(self, sorted: &[f64]) -> Option<usize> {
         let all: f64 = sorted.iter().map(|&sample| self.at(sample)).sum();
         let n = sorted.len() as f64;

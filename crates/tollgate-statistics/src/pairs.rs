@@ -30,7 +30,7 @@ impl Neighbours {
 }
 
 /// Compares executions pair by pair, as one of `rows` comparisons. Those with the same index were neighbours in time, in an order
-/// drawn for each pair. No relative difference up to `asked` counts. If `is_whole`, they are whole commands, and "same" requires
+/// drawn for each pair. Relative differences up to `asked` do not count. If `is_whole`, they are whole commands, and "same" requires
 /// the same totals too. `None` without a pair of times above zero, or if too many pairs lack one.
 pub fn neighbours(
     base: &[f64],

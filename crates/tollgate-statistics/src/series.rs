@@ -47,8 +47,8 @@ fn product(scores: &[f64], lag: usize) -> f64 {
     scores.iter().zip(&scores[lag..]).map(|(one, later)| one * later).sum()
 }
 
-/// The effective number of a series that is looked at repeatedly, by the autocorrelation of its ranks. An estimate that is often
-/// too low would end the measurement at one of those moments, so it is raised for few values, by ten times its share of them.
+/// The effective number of a series that is looked at repeatedly, by the autocorrelation of its ranks. A time that
+/// is sometimes estimated too low would end the measurement then, so the estimate is raised by ten times its share of the values.
 /// With this the simulations of `tests/rates_however_often.rs` hold for levels that last a tenth of the series.
 pub fn cautious_number(series: &[f64]) -> f64 {
     cautious(series.len() as f64, long_autocorrelation_time(&centred_ranks(series)))
@@ -99,9 +99,9 @@ fn autocorrelation_time_within(scores: &[f64], most_lags: usize) -> f64 {
     time.max(1.0)
 }
 
-/// Returns the confidence interval of the median of values in the order of time: the sign test's, with the ranks of as many
-/// independent values as the series is worth by its autocorrelation, and of at most `most`. It is the range of all values if that
-/// number is too small for the confidence. `None` if even independent values would be too few.
+/// Returns the confidence interval of the median of values in the order of time: that of the sign test for as many
+/// independent values as the series is worth by its autocorrelation, at most `most`. It is the range of all values if these are
+/// too few for the confidence. `None` if even independent values would be too few.
 pub fn series_interval(series: &[f64], most: f64, confidence: f64) -> Option<Interval> {
     let independent = sign_test_rank(series.len(), confidence)?;
     let effective = effective(series, INTERVAL_CAUTION).min(most.max(1.0));

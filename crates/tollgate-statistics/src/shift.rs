@@ -156,7 +156,7 @@ fn normal_rank(m: usize, n: usize, tail: f64) -> Option<u64> {
     Some((m * n / 2.0 + 0.5 + normal_quantile(tail) * deviation).max(0.0) as u64)
 }
 
-/// In how many arrangements of `m` and `n` samples U is 0, 1, … m n: coefficients of the Gaussian binomial, the product over i = 1 …
+/// The number of arrangements of `m` and `n` samples for each U from 0 to m n: coefficients of the Gaussian binomial, the product over i = 1 …
 /// m of (1 - q^(n + i)) / (1 - q^i) (Mann & Whitney 1947; Andrews, *The Theory of Partitions*, 3.2). `None` if too large or too many.
 fn arrangements_by_u(m: usize, n: usize) -> Option<Vec<i128>> {
     const MOST_WORK: usize = 4_000_000;

@@ -37,8 +37,8 @@ pub fn find_runs(meant: &str, kinds: &[RunKind]) -> Result<Vec<Run>, FindError> 
     locate(meant, kinds)?.open_all()
 }
 
-/// Finds the newest kept run with a figure of a meant row, else the newest that says why it has none, together with its session.
-/// If no kept run was asked for such a row, any row of the benchmark counts. `None` if no kept run has the benchmark.
+/// Finds the newest kept run with a figure of a requested row, else the newest that says why it has none, together with its session.
+/// If no kept run has such a row, any row of the benchmark counts. `None` if no kept run has the benchmark.
 ///
 /// # Errors
 /// If the directory of kept runs cannot be read, or a document is not a run.
@@ -85,7 +85,7 @@ pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     }
 }
 
-/// Like [`find_session`] among the user's own kept runs. No other user can have written them, so what they name may be executed.
+/// Like [`find_session`] among the user's own kept runs. No other user can have written them, so programs that they name may be executed.
 ///
 /// # Errors
 /// If their directory cannot be read, or a document is not a run.

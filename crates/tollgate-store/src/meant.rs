@@ -108,7 +108,7 @@ fn beginning_with(
     let is_one =
         fitting.iter().all(|&at| at == first || (session(at).is_some() && session(at) == session(first)));
     match runs.as_slice() {
-        // Only this run: the id of its session begins otherwise, or it has none.
+        // Only this run is meant: the id of its session begins differently, or it has no session.
         [run] if is_one && !session(*run).is_some_and(begins) => {
             Ok(Some(Meaning::Run(entries.swap_remove(*run))))
         }

@@ -29,8 +29,8 @@ pub(crate) trait Listed: Copy + 'static {
     fn word(self) -> &'static str;
 }
 
-/// Defines an enumeration of a parameter's words; with a type, also a constant of each, such as its loop. An empty word, the first
-/// one, is that of cases without the parameter.
+/// Defines an enumeration of a parameter's words; with a type, also a value for each, such as its loop. An empty word comes first
+/// and stands for cases without the parameter.
 macro_rules! words {
     ($(#[$about:meta])* $vis:vis enum $name:ident($key:literal): $type:ty { $($variant:ident = $word:literal => $value:expr),+ $(,)? }) => {
         words! { $(#[$about])* $vis enum $name($key) { $($variant = $word),+ } }

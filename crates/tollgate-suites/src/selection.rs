@@ -28,10 +28,10 @@ fn hint(near: &[String]) -> String {
 }
 
 /// Selects a machine's cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a
-/// case (`entry/seccomp{instructions=32}`) or some of its parameters, or any of these with `*` for any characters. No pattern
-/// selects everything except whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]; of
-/// the default cases those that are [`in_everything`](Benchmark::in_everything). If no default case matches, a pattern also finds
-/// cases of [`Extent::Thorough`] and of the other size. The baselines of selected cases are selected too.
+/// case (`entry/seccomp{instructions=32}`) or some of its parameters, or any of these with `*` for any characters. Without a
+/// pattern, all but whole commands and environments themselves (see [`Kind`]) are selected: with [`Extent::Usual`] the cases that are
+/// [`in_everything`](Benchmark::in_everything), with [`Extent::Headlines`] the headlines. If no default case matches, a pattern also
+/// finds cases of [`Extent::Thorough`] and of the other size. The baselines of selected cases are selected too.
 ///
 /// # Errors
 /// Returns the first pattern that matches nothing.

@@ -3,7 +3,7 @@
 //! - `calls N`: calls getppid(2) N times. `calls32 N`: does so by `int $0x80`. `errors N`: N calls of close(2) fail.
 //! - `threads N`: N threads call getppid(2) once. `forks N`: forks N processes one after the other. `forking N`: does so with
 //!   processes that end at once. `exec`: a second thread executes `true`. `busy MS`: computes until it has had MS of a processor.
-//! - `pipe MS`: reads from a writer that does so once the reader sleeps. `daemon SECONDS`: ends at once, but a process of it goes on.
+//! - `pipe MS`: reads from a writer that does so once the reader sleeps. `daemon SECONDS`: ends at once, but leaves a running process.
 //! - `killed`: kills a child in a call, then itself. `read FILE`: drops a file from the page cache and reads it.
 //! - `copy FILE`: copies it by copy_file_range(2) to a file next to it.
 //! - `removed FILE`: creates a file, removes it and writes to it, then a child does.
@@ -97,7 +97,7 @@ fn fork(work: impl FnOnce()) -> Child {
     process::fork(life).expect("a process")
 }
 
-/// Other work makes this take longer, and not less. The time is asked for a few hundred times a second.
+/// Other work makes this take longer, never shorter. The clock is read a few hundred times a second.
 fn busy(ms: u64) {
     let until = Duration::from_millis(ms);
     let mut x = 1u64;
@@ -189,7 +189,7 @@ fn pipe(ms: u64) {
     let reader = Path::new("/proc").join(std::process::id().to_string());
     let reads = Shared::<1>::new().expect("memory");
     let mut writer = fork(|| {
-        // It may also sleep before it reads. Yama may not show its call.
+        // The reader may also sleep before it reads. Yama may hide its call.
         let is_in_read = || {
             let call = fs::read_to_string(reader.join("syscall"));
             call.map_or(true, |call| call.split(' ').next() == Some(&*libc::SYS_read.to_string()))

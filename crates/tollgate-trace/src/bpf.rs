@@ -150,7 +150,7 @@ impl Bpf {
     /// Returns the totals so far, without trees, files and single calls.
     pub fn so_far(&self) -> Collected {
         if let Some(running) = &self.running {
-            // Without it, the time outside of calls covers only threads that have ended.
+            // If this fails, the time outside of calls covers only threads that have ended.
             let _ = running.glance(&self.maps);
         }
         collect::so_far(&self.maps, crate::clock::now())

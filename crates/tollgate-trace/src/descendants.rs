@@ -1,4 +1,4 @@
-//! Makes processes that lose their parents while a command is traced children of this process.
+//! Adopts orphans: processes that lose their parents while a command is traced become children of this process.
 //!
 //! This process is the subreaper of the command's tree, so the end of the last process is known and its time counts.
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::process::{self, Status, Wait};
 
-/// After a child that is not ours has ended, the pause between two checks of those that are.
+/// The pause between two checks of our own children, after a child that is not ours has ended.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Signals and orphans belong to the whole process, so only one command can run at a time.

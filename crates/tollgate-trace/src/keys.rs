@@ -53,7 +53,7 @@ pub struct Key {
 pub struct Session {
     /// The keys that were typed.
     pub keys: Vec<Key>,
-    /// The number of keys that were not, because the command had ended.
+    /// The number of keys that were not typed, because the command had ended.
     pub left: usize,
     /// Whether the command was killed after [`ENDING`].
     pub is_ended_here: bool,

@@ -80,7 +80,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The error for what file capabilities of this program do not permit, since it belongs to other users or shows what they do.
+    /// The error for a trace that file capabilities do not permit: it would follow or reveal processes of other users.
     pub(crate) fn of_other_users(what: &str) -> Self {
         Self::Unavailable(format!(
             "{what} for root only: the capabilities of this program's file belong to every user who executes it, so they trace only the command that it starts"

@@ -47,7 +47,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 const LEAVING: Duration = Duration::from_secs(1);
 
 const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
-/// The calls that are missing if only some are asked for.
+/// Why calls may be missing if only some are requested.
 const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) also uses a filter, and the kernel obeys the filter that stops a call; BPF counts them";
 /// Why set-user-ID programs gain no privileges, see execve(2).
 const NO_RIGHTS: &str = "the kernel grants none to a program traced by ptrace(2) without CAP_SYS_PTRACE";

@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Sets the relative difference up to which none counts: 0.02 for 2 %. The default, also for 0, is 1 %.
+    /// Sets the threshold up to which relative differences do not count: 0.02 for 2 %. The default, also for 0, is 1 %.
     pub fn noise_threshold(mut self, threshold: f64) -> Self {
         self.noise_threshold = threshold;
         self

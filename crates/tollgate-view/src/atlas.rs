@@ -41,7 +41,7 @@ impl<'a> Atlas<'a> {
         least_difference(&Case::plain(INSTRUCTIONS))
     }
 
-    /// Those of a session whose environments are guests that count; `None` for others.
+    /// The kernels of a session whose environments are guests that count instructions; `None` for other sessions.
     pub(crate) fn of(summaries: &[&Summary<'a>]) -> Option<Self> {
         let kernels: Vec<&'a str> = summaries.iter().map(|summary| kernel(summary)).collect::<Option<_>>()?;
         if kernels.len() < 2 || !summaries.iter().any(|summary| counts::is_counted(summary)) {
@@ -50,7 +50,7 @@ impl<'a> Atlas<'a> {
         Some(Self::beside(summaries, kernels, Self::least()))
     }
 
-    /// Those of one counted command; `None` for others, and for two, which are compared by all columns of a comparison.
+    /// The kernels under which one command was counted; `None` for others, and for two, which all columns of a comparison show.
     pub(crate) fn of_command(summaries: &[&Summary<'a>]) -> Option<Self> {
         let kernels: Vec<&'a str> =
             summaries.iter().map(|summary| release(summary)).collect::<Option<_>>()?;
@@ -107,7 +107,7 @@ impl<'a> Atlas<'a> {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// How many cases the kernels leave the same, and how many a kernel may change but none certainly does.
+    /// How many cases no kernel changes, and how many some kernel may change but none certainly does.
     pub(crate) fn unchanged(&self) -> [usize; 2] {
         let rows = self.rows.iter().filter(|row| row.largest().is_none());
         let (open, same): (Vec<_>, Vec<_>) = rows.partition(|row| row.is_open());

@@ -33,7 +33,7 @@ const ROWS: usize = 12;
 const VALUE: usize = 44;
 
 /// The explanation of a benchmark, with its rows of a run if it has any, and the costs in the environments of the run's session.
-/// The facts are the run's, or this machine's; the cases are those of the machine, but of the architecture in the facts.
+/// The facts are the run's, or this machine's. The cases are those of the machine, with the architecture that the facts name.
 pub fn text(
     benchmark: &Benchmark,
     machine: &Topology,

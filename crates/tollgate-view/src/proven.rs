@@ -63,7 +63,7 @@ impl Proven {
         })
     }
 
-    /// One state is on in the other alone.
+    /// Exactly one state is on in the other run, and none in the base.
     fn by_switch(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
         let ([], [switch]) = (base.switches.as_slice(), other.switches.as_slice()) else { return None };
         let is_read = |fact: &&FactDifference| tollgate_inspect::effect(&fact.name).is_some();

@@ -20,7 +20,7 @@ pub(crate) use rows::headlines;
 const LINES: usize = 43;
 const COLUMNS: usize = 80;
 const MOST_EXPENSES: usize = 6;
-/// Most lines that they take, and those that are theirs beside any number of rows.
+/// The most lines that the expenses take, and the fewest: those are theirs however many rows there are.
 const EXPENSE_LINES: usize = 12;
 const LEAST_EXPENSE_LINES: usize = 4;
 

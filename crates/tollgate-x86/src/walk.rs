@@ -11,7 +11,7 @@
 //! Sources: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET and SWAPGS; SDM
 //! 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same instructions, where the
 //! vendors differ. [`NotModelled`] covers real-address and virtual-8086 mode, the exchange of two tasks' registers, and
-//! event delivery by FRED. Shadow stacks and branch tracking (CR4.CET) are not modelled either, which a step says.
+//! event delivery by FRED. Shadow stacks and branch tracking (CR4.CET) are not modelled either; a step says so.
 //! Alignment checks (#AC) and the debug traps that TF and a TSS request after the crossing are omitted without a step.
 //!
 //! ```

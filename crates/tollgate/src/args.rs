@@ -58,7 +58,7 @@ Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; `run --store` keeps runs in its own directory instead.
 Defaults for options come from a project's tollgate.toml and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
-/// A row a verb: its help and its arguments, to which its file gives a method `execute`.
+/// One row per verb: its help and its arguments. The file of the verb gives the arguments a method `execute`.
 macro_rules! verbs {
     ($($(#[$meta:meta])* $verb:ident($args:ty),)+) => {
         /// The verbs.

@@ -17,7 +17,7 @@ use crate::{out, run, say};
 
 /// Half a minute for each of the suites that the calls are in.
 const A_STATE: Duration = Duration::from_secs(150);
-/// The kernel times BPF programs for so long.
+/// The kernel times BPF programs for this long.
 const STATISTICS: Duration = Duration::from_secs(3);
 
 impl BillArgs {
@@ -74,7 +74,7 @@ impl BillArgs {
     }
 }
 
-/// A session of the calls, each of the things that commands take away switched.
+/// A session of the calls, with a switch for each thing that commands can take away.
 fn turns(charges: &[Charge], time: Option<Duration>) -> Option<Result<RunArgs, Failure>> {
     let mut words = calls();
     for Charge { name, way, .. } in charges {
@@ -83,7 +83,7 @@ fn turns(charges: &[Charge], time: Option<Duration>) -> Option<Result<RunArgs, F
         }
     }
     let switches = (words.len() - CALLS.len()) / 4;
-    // None, each, and all of several.
+    // Nothing is taken away, each thing alone, and, if there are several, all of them.
     let states = if switches > 1 { switches + 2 } else { 2 };
     let time = time.unwrap_or(A_STATE * states as u32);
     words.push(format!("--time={}s", time.as_secs()));

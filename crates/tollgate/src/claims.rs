@@ -36,7 +36,7 @@ impl ClaimsArgs {
         if self.check
             && let Some(made) = check(&experiments, &hand, self)?
         {
-            // The figures of one run belong together, so the runs of others stay before it.
+            // The figures of one run belong together, so the new run comes after the others.
             hand.add(made);
         }
         let known = hand.known();

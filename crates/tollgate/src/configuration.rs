@@ -289,7 +289,7 @@ pub fn applied(
             matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
         })
     };
-    // No found file may give one of these.
+    // A file that was found rather than named may not give one of these.
     let is_gate = |one: &Setting| GATES.contains(&one.id.as_str()) && is_of_it(one) && !one.words.is_empty();
     let is_gated = GATES.iter().any(|id| is_given(id)) || configuration.counting().0.into_iter().any(is_gate);
     let (mut left, refused) = configuration.counting_of(|one| is_of_it(one) && !is_given(&one.id), is_gated);
@@ -304,7 +304,7 @@ pub fn applied(
     };
     let mut chosen: Vec<&Setting> = Vec::new();
     let mut fault = tried(&chosen);
-    // One may need another that comes later.
+    // An option may need another one that comes later.
     loop {
         let before = chosen.len();
         left.retain(|one| {

@@ -142,7 +142,7 @@ struct Measured {
     left_out: usize,
     functions: Vec<Vec<FunctionCount>>,
     stacks: Vec<Stacks>,
-    /// The builds stay as long as this.
+    /// The builds are kept as long as this exists.
     revisions: Option<Revisions>,
 }
 
@@ -181,7 +181,7 @@ fn measure(
     Ok(Some(Measured { runs, interrupted, left_out, functions, stacks, revisions }))
 }
 
-/// Returns how many layouts would decide a comparison that `number` leave open, and says so. `None` if the user gave a number.
+/// Returns how many layouts would decide a comparison that `number` layouts leave open, and reports it. `None` if the user gave a number.
 fn more_layouts(args: &VersusArgs, number: usize, runs: &[Run]) -> Option<usize> {
     if args.revisions.layouts.is_some() || number == 1 {
         return None;
@@ -193,7 +193,7 @@ fn more_layouts(args: &VersusArgs, number: usize, runs: &[Run]) -> Option<usize>
         row.result.verdict == Verdict::Inconclusive && (args.bench.bench || is_asked_for(row.case()))
     };
     let deciding = rows.filter(is_open).filter_map(|row| row.result.layouts?.deciding).max()?;
-    // Each needs executions of its own.
+    // Each layout needs executions of its own.
     let most = args.length.runs.or(args.length.max_runs).map_or(usize::MAX, |runs| runs as usize / 2);
     let more = deciding.next_multiple_of(4).min(revisions::MOST_LAYOUTS).min(most);
     (more > number).then(|| {
@@ -250,7 +250,7 @@ fn execute(
     Ok((executed?, kept))
 }
 
-/// As `versus --by function` has them.
+/// Shows the functions of a command as `versus --by function` does.
 pub fn explain(line: &str, environment: &str, stacks: Option<&Path>) -> Result<(), Failure> {
     versus(&VersusArgs {
         commands: vec![line.to_owned()],
@@ -469,7 +469,7 @@ fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
         Quantity::Cpu => row.result.processor.as_ref().map_or(Verdict::Inconclusive, |cpu| cpu.verdict),
     });
     let judged: Vec<Verdict> = judged.collect();
-    // With commands this one is about counts.
+    // For commands, `more` is about counts, which are judged elsewhere.
     let is_of_time = |fail_on: &&FailOn| args.bench.bench || **fail_on != FailOn::More;
     let fail_on: Vec<FailOn> = args.result.fail_on.iter().filter(is_of_time).copied().collect();
     if !fail_on.is_empty() {

@@ -2,12 +2,12 @@
 
 /// The architecture of a call by a 64-bit program, in seccomp and ptrace (`AUDIT_ARCH_AARCH64` of linux/audit.h).
 pub const AUDIT_ARCH: u32 = 0xc000_00b7;
-/// That of a call by a 32-bit program (`AUDIT_ARCH_ARM`).
+/// The architecture of a call by a 32-bit program (`AUDIT_ARCH_ARM`).
 pub const AUDIT_ARCH_32: u32 = 0x4000_0028;
-/// No numbers are marked: there is one ABI of 64-bit programs.
+/// No number has a marker bit: arm64 has only one ABI for 64-bit programs.
 pub const X32: u32 = 0;
 
-/// No number is of the x32 ABI.
+/// arm64 has no x32 ABI.
 pub const fn is_x32(_number: u32) -> bool {
     false
 }
@@ -17,7 +17,7 @@ pub const POLL: libc::c_long = libc::SYS_ppoll;
 pub const VFORK: Option<libc::c_long> = None;
 
 /// The system calls of 64-bit programs, from Linux 6.18 (`scripts/syscall.tbl`): names in the order of their numbers, from 0. A
-/// number in the text is that of the next name.
+/// number in the text is the number of the next name.
 pub const CALLS: &str = include_str!("aarch64.txt");
-/// Those of 32-bit programs (`arch/arm/tools/syscall.tbl`).
+/// The system calls of 32-bit programs (`arch/arm/tools/syscall.tbl`).
 pub const CALLS_32: &str = include_str!("arm.txt");

@@ -2,7 +2,7 @@
 
 core::arch::global_asm!(include_str!("../bare.s"), include_str!("bare.s"), machine = const 183);
 
-/// Returns its file. It is linked to a fixed address, and exits at once.
+/// Returns the program's ELF file. The program is linked to a fixed address, and exits at once.
 pub fn program() -> &'static [u8] {
     crate::bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
 }

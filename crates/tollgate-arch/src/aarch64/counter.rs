@@ -18,7 +18,7 @@ pub const RATE: &str = "CNTFRQ_EL0";
 #[inline(always)]
 pub unsafe fn start() -> (u64, u32) {
     let processor = processor();
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     (unsafe { fenced() }, processor)
 }
 
@@ -28,7 +28,7 @@ pub unsafe fn start() -> (u64, u32) {
 /// As for [`start`].
 #[inline(always)]
 pub unsafe fn end() -> (u64, u32) {
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     let ticks = unsafe { fenced() };
     (ticks, processor())
 }
@@ -59,7 +59,7 @@ pub fn is_there() -> bool {
     true
 }
 
-/// Its rate never changes with the processor's (Arm ARM, D12.1.2).
+/// The counter's rate never changes with the processor's frequency (Arm ARM, D12.1.2).
 pub fn is_invariant() -> bool {
     true
 }

@@ -21,15 +21,15 @@ pub fn emulates_id_registers() -> bool {
     unsafe { libc::getauxval(libc::AT_HWCAP) & CPUID != 0 }
 }
 
-/// TLBI tells all processors, without an interrupt (arch/arm64/include/asm/tlbflush.h).
+/// TLBI reaches all processors without an interrupt (arch/arm64/include/asm/tlbflush.h).
 pub const FLUSHES_BY_INTERRUPTS: bool = false;
 
-/// It is x86-64's.
+/// Only x86-64 has this extension.
 pub fn has_avx2() -> bool {
     false
 }
 
-/// It is x86-64's.
+/// Only x86-64 has this extension.
 pub fn has_avx512() -> bool {
     false
 }

@@ -3,7 +3,7 @@
 /// The register of the context, as instructions name it.
 pub const CONTEXT: &[u8; 3] = b"x20";
 
-/// Stands between it and an offset.
+/// The text between that register and an offset.
 pub const PLUS: &[u8; 3] = b", #";
 
 /// Writes a loop as on x86-64, from what follows `; aarch64`: instructions, or `none "reason"` for an operation that arm64 does
@@ -103,14 +103,14 @@ macro_rules! timed_loop {
                 )
             }
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
-            // SAFETY: these are its instructions. One that uses no `x20` must be sound in any process by the macro's contract.
+            // SAFETY: these are the loop's instructions. By the macro's contract, a loop that uses no `x20` is sound in any process.
             unsafe { $crate::frame::LongLoop::written(entry, INSTRUCTIONS, $called) }
         };
     };
 }
 
-/// Writes a function of instructions as on x86-64, from what stands after `aarch64`. Without that it is called only where its loop
-/// is, which is not here: it ends the process.
+/// Writes a function of instructions as on x86-64, from the block after `aarch64`. Without that block the function ends the process:
+/// only its loop calls it, and this architecture does not have the loop.
 #[macro_export]
 macro_rules! code {
     (

@@ -1,11 +1,11 @@
-//! Marks around what is watched in a guest whose instructions are counted: instructions without effect.
+//! Marks around the watched part of a guest whose instructions are counted: instructions without effect.
 
 use std::arch::asm;
 
-/// Does nothing: no plugin knows arm64's guests yet.
+/// Does nothing: no plugin supports arm64 guests yet.
 pub fn pass_gate(_port: u16) {}
 
-/// Begins a window. No plugin knows arm64's guests yet, so that such a window is refused as one that was not seen.
+/// Begins a window. No plugin supports arm64 guests yet, so such a window is refused as not seen.
 #[inline(never)]
 pub fn begin() {
     // SAFETY: it writes the register that is always zero.

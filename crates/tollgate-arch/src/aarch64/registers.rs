@@ -6,7 +6,7 @@ use std::{io, mem};
 #[derive(Clone, Copy)]
 pub struct Registers {
     general: libc::user_regs_struct,
-    /// The number of the call in which it is, or -1.
+    /// The number of the call that the thread is in, or -1.
     call: i32,
     thread_storage: u64,
 }
@@ -17,10 +17,10 @@ const NT_ARM_TLS: libc::c_int = 0x401;
 const NT_ARM_SYSTEM_CALL: libc::c_int = 0x404;
 
 impl Registers {
-    /// Reads them.
+    /// Reads the registers of a thread.
     ///
     /// # Errors
-    /// That of `PTRACE_GETREGSET`, and for a 32-bit program that it is one: its sets are others.
+    /// The error of `PTRACE_GETREGSET`, or that the program is a 32-bit one, whose register sets differ.
     pub fn of(thread: libc::pid_t) -> io::Result<Self> {
         // SAFETY: registers are numbers, for which zeros are valid.
         let mut registers: Self = unsafe { mem::zeroed() };
@@ -34,42 +34,42 @@ impl Registers {
         Ok(registers)
     }
 
-    /// Gives them to a thread.
+    /// Writes the registers to a thread.
     ///
     /// # Errors
-    /// That of `PTRACE_SETREGSET`.
+    /// The error of `PTRACE_SETREGSET`.
     pub fn set(&self, thread: libc::pid_t) -> io::Result<()> {
         let Self { mut general, mut call, .. } = *self;
         exchange(libc::PTRACE_SETREGSET, thread, NT_PRSTATUS, &mut general)?;
         exchange(libc::PTRACE_SETREGSET, thread, NT_ARM_SYSTEM_CALL, &mut call).map(drop)
     }
 
-    /// Whether it runs 32-bit code, which [`Registers::of`] refuses.
+    /// Whether the thread runs 32-bit code, which [`Registers::of`] refuses.
     pub fn is_32_bit(&self) -> bool {
         false
     }
 
-    /// The address of its next instruction.
+    /// The address of the thread's next instruction.
     pub fn instruction(&self) -> u64 {
         self.general.pc
     }
 
-    /// Lets it continue at an address.
+    /// Lets the thread continue at an address.
     pub fn go_to(&mut self, address: u64) {
         self.general.pc = address;
     }
 
-    /// Its stack pointer.
+    /// The thread's stack pointer.
     pub fn stack(&self) -> u64 {
         self.general.sp
     }
 
-    /// The address of its thread's own storage.
+    /// The address of the thread-local storage.
     pub fn thread_storage(&self) -> u64 {
         self.thread_storage
     }
 
-    /// The number of the call in which it is.
+    /// The number of the call that the thread is in.
     pub fn call(&self) -> i64 {
         i64::from(self.call)
     }
@@ -90,15 +90,15 @@ impl Registers {
         self.general.regs[0] = result.cast_unsigned();
     }
 
-    /// Sets the number and the arguments that an instruction for a system call takes. It is not inside a call that the kernel
-    /// might restart.
+    /// Sets the number and the arguments that an instruction for a system call takes. The thread then counts as outside any call
+    /// that the kernel might restart.
     pub fn prepare_call(&mut self, number: u64, arguments: [u64; 6]) {
         self.general.regs[..6].copy_from_slice(&arguments);
         self.general.regs[8] = number;
         self.call = -1;
     }
 
-    /// Makes the call fail that it is about to make. No call has the number -1, so the kernel leaves the result as it is.
+    /// Makes the pending call fail. No call has the number -1, so the kernel leaves the result as it is.
     pub fn refuse_call(&mut self, errno: libc::c_int) {
         self.call = -1;
         self.set_result(i64::from(-errno));
@@ -122,7 +122,7 @@ fn exchange<T>(
 
 /// BRK #0.
 pub const BREAKPOINT: &[u8] = &0xd420_0000_u32.to_le_bytes();
-/// How many bytes after the breakpoint the thread stops: it is a fault.
+/// How many bytes after the breakpoint the thread stops: BRK is a fault.
 pub const AFTER_BREAKPOINT: u64 = 0;
 /// SVC #0.
 pub const SYSTEM_CALL: &[u8] = &0xd400_0001_u32.to_le_bytes();
@@ -135,8 +135,8 @@ pub const COMPAT: (&str, i32) = ("flags", 1 << 22);
 pub mod pt_regs {
     /// The number of the call, 32 bits wide; negative if an interrupt or a fault entered the kernel.
     pub const CALL: i16 = 280;
-    /// The first four arguments of a call. The kernel keeps the first aside: the result takes its register.
+    /// The first four arguments of a call. The kernel saves the first separately, because the result overwrites its register.
     pub const ARGUMENTS: [i16; 4] = [272, 8, 16, 24];
-    /// The first two of a 32-bit call.
+    /// The first two arguments of a 32-bit call.
     pub const ARGUMENTS_32: [i16; 2] = [272, 8];
 }

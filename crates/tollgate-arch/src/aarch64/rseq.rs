@@ -5,7 +5,7 @@ pub use crate::rseq::Library;
 /// The signature before each abort handler: BRK with a number of its own (RSEQ_SIG_CODE of the kernel's selftests and of glibc).
 pub const SIGNATURE: u32 = 0xd428_bc00;
 
-/// Asks the linker, which C code does with weak symbols.
+/// Asks the linker for the symbols, as C code does with weak symbols.
 #[inline(always)]
 pub fn library() -> Library {
     let (offset, size, thread): (*const isize, *const u32, usize);

@@ -10,8 +10,8 @@ pub const EFLAGS: usize = RIP + 8;
 /// Offsets of x0 and x1.
 pub const OPERANDS: [usize; 2] = [176 + 8, 176 + 16];
 
-/// Writes a handler in instructions, as on x86-64: those after `; aarch64`. It has none if nothing stands there, and is never
-/// installed: its loop has none either.
+/// Writes a handler from the instructions after `; aarch64`, as on x86-64. A handler with only x86-64's instructions refuses every
+/// signal and is never installed, because this architecture does not have its loop either.
 ///
 /// In the body `x1` is the siginfo, `x2` the ucontext, and `x3` the address of the interrupted instruction; `{rip}` and `{eflags}`
 /// are offsets in the ucontext. The body may change all caller-saved registers.
@@ -41,7 +41,7 @@ macro_rules! handler {
                 "add x5, x5, 1",
                 "str x5, [x4]",
                 "ret",
-                // A body may leave it unused.
+                // A body may leave this offset unused.
                 "/* {eflags} */",
                 rip = const $crate::signal::RIP,
                 eflags = const $crate::signal::EFLAGS,
@@ -58,7 +58,7 @@ macro_rules! handler {
     ) => {
         $crate::handler! { @ $code, $reach, $signals, $refuse; $(#[$doc])* $name: $($body),* }
     };
-    // Its condition is the same on both if it only counts.
+    // A handler without a body only counts, on both architectures.
     ($code:path, $reach:path, $signals:path, $refuse:path; $(#[$doc:meta])* $name:ident:) => {
         $crate::handler! { @ $code, $reach, $signals, $refuse; $(#[$doc])* $name: }
     };
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn restorer() {
 /// Offset of the mask in a ucontext: flags, link and stack are before it.
 pub const FRAME_MASK: usize = 40;
 
-/// Copies the ucontext of a signal for returns from the copy: with 1 in x21 and `result` in x0. Returns false if that is not possible:
+/// Copies a signal's ucontext, so that a return from the copy has 1 in x21 and `result` in x0. Returns false if that is not possible:
 /// a state that does not fit lies elsewhere (EXTRA_MAGIC), and the record of v0 to v31 must be the first (struct sigcontext).
 ///
 /// # Safety
@@ -93,7 +93,7 @@ pub unsafe fn copy_frame(context: *const u8, copy: *mut u8, room: usize, result:
     const EXTRA_MAGIC: u32 = 0x4558_5401;
     let mut at = RECORDS;
     while at + 8 <= UCONTEXT {
-        // SAFETY: the caller's; a record begins with its magic and its size.
+        // SAFETY: by the caller's contract; a record begins with its magic and its size.
         let [magic, size] = unsafe { context.add(at).cast::<[u32; 2]>().read() };
         if magic == 0 {
             break;

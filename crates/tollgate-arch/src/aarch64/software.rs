@@ -1,4 +1,4 @@
-//! Whether software executes instructions, by what they take against each other.
+//! Whether software executes instructions, which their relative times show.
 
 use std::arch::asm;
 
@@ -12,13 +12,13 @@ pub const IS_SOFTWARE: Option<unsafe fn() -> bool> = Some(is_software);
 /// # Safety
 /// As for [`counter::start`].
 unsafe fn is_software() -> bool {
-    // Counters tick as rarely as every 52 ns, and those of some guests every microsecond: the additions take 20.
+    // Counters tick as rarely as every 52 ns, and in some guests every microsecond: the additions take 20 µs.
     let least = |run: fn()| {
         let times = (0..4).map(|_| {
-            // SAFETY: the caller's.
+            // SAFETY: by the caller's contract.
             let before = unsafe { counter::fenced() };
             run();
-            // SAFETY: the caller's.
+            // SAFETY: by the caller's contract.
             unsafe { counter::fenced() }.saturating_sub(before)
         });
         times.min().unwrap_or(0)
@@ -31,13 +31,13 @@ fn estimates_512() {
     unsafe {
         asm!(
             "2:", ".rept 16", "frsqrte {to:d}, {of:d}", ".endr", "subs {n}, {n}, 1", "b.ne 2b",
-            // The search for this one is the longest.
+            // The search for the estimate of 1.0 is the longest.
             of = in(vreg) 1.0_f64, to = out(vreg) _, n = inout(reg) 32_u64 => _, options(nomem, nostack),
         );
     }
 }
 
-/// Each needs the sum of the one before.
+/// Each addition depends on the sum of the one before.
 fn additions_65536() {
     // SAFETY: the instructions touch only the named registers.
     unsafe {

@@ -60,7 +60,7 @@ pub fn is_there() -> bool {
     cpuid(0x8000_0000, 0).eax >= 0x8000_0001 && cpuid(0x8000_0001, 0).edx & 1 << 27 != 0
 }
 
-/// Whether the counter's rate stays when the processor's changes: CPUID.80000007H:EDX\[8\].
+/// Whether the counter's rate stays the same when the processor's frequency changes: CPUID.80000007H:EDX\[8\].
 pub fn is_invariant() -> bool {
     cpuid(0x8000_0000, 0).eax >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0
 }

@@ -5,12 +5,12 @@ pub fn has_atomics() -> bool {
     true
 }
 
-/// It is arm64's.
+/// Only arm64 has DC ZVA.
 pub fn has_zva() -> bool {
     false
 }
 
-/// They are arm64's.
+/// Only arm64 has ID registers.
 pub fn emulates_id_registers() -> bool {
     false
 }

@@ -3,7 +3,7 @@
 /// The register of the context, as instructions name it.
 pub const CONTEXT: &[u8; 3] = b"r13";
 
-/// Stands between it and an offset.
+/// The text between that register and an offset.
 pub const PLUS: &[u8; 3] = b" + ";
 
 /// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`. `; after "label:", …` may follow for code
@@ -14,15 +14,15 @@ pub const PLUS: &[u8; 3] = b" + ";
 /// `unsafe`, see `Loop::without_context` of tollgate-engine.
 ///
 /// With `called` before the body, each iteration calls it and it returns, like a function of a program; the empty loop to
-/// subtract makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and
+/// subtract makes the same call. Every loop that enters the kernel is written so. Kernels with safe returns (SRSO), and
 /// processors that predict returns by a return stack, give the kernel's own returns two latencies: one for a loop without calls,
-/// whose iterations all leave the predictors alike, and one for code that calls and returns, as all programs do.
+/// whose iterations all leave the predictors in the same state, and one for code that calls and returns, as all programs do.
 ///
 /// `called call SYS_name(arguments)` is one system call, for both architectures: an argument is a number, `[N]` for the word at offset
 /// N of the context, or `(N)` for its address.
 ///
-/// After `; aarch64` stand the instructions of arm64, which this architecture does not use, or `none "reason"`, which it keeps for lists
-/// of what arm64 has. A loop of arm64 alone has `none "reason"` before them.
+/// After `; aarch64` come arm64's instructions, which this architecture ignores, or `none "reason"`, which it keeps to list the
+/// operations that arm64 has. A loop that only arm64 has begins with `none "reason"`.
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: none $why:literal; aarch64 $($other:tt)+) => {
@@ -86,7 +86,7 @@ macro_rules! timed_loop {
                 )
             }
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
-            // SAFETY: these are its instructions. One that uses no `r13` must be sound in any process by the macro's contract.
+            // SAFETY: these are the loop's instructions. By the macro's contract, a loop that uses no `r13` is sound in any process.
             unsafe { $crate::frame::LongLoop::written(entry, INSTRUCTIONS, $called) }
                 $(.absent_on($crate::architecture::Architecture::Arm64, $crate::why_none!($($other)*)))?
         };
@@ -111,7 +111,7 @@ macro_rules! call_argument {
 }
 
 /// Writes a function of instructions: `code! { /// doc … name(argument: type, …) -> type { "instruction", … } }`. It is unsafe, in the C
-/// calling convention. After `aarch64` may stand a block of arm64's instructions.
+/// calling convention. A block of arm64's instructions may follow, after `aarch64`.
 #[macro_export]
 macro_rules! code {
     (
@@ -127,10 +127,10 @@ macro_rules! code {
 }
 
 /// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
-/// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
+/// points to the [`Side`](crate::frame::Side); `rbp` and `r12` must be kept. After each iteration, the loop takes a time stamp and checks the stop word, so an
 /// iteration must end within about a microsecond. The partner of a loop that this architecture does not have is `none`.
 ///
-/// The count of iterations is stored by a release, so a reader of it sees what they stored. Every store of x86-64 is one.
+/// The iteration count is stored with release semantics, so its reader sees what the iterations stored. Every x86-64 store has them.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: none; aarch64 $($other:tt)+) => {

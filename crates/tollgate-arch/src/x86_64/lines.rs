@@ -1,14 +1,14 @@
-//! Reads of memory, a line each.
+//! Reads of memory, line by line.
 
 use std::arch::asm;
 
-/// Reads as many lines of 64 bytes, at least one, eight bytes at a time, as lmbench's bread.
+/// Reads `lines` lines of 64 bytes (at least one), eight bytes at a time, like lmbench's bread.
 ///
 /// # Safety
 /// The lines are readable.
 #[inline(always)]
 pub unsafe fn read_lines(from: *const u8, lines: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     unsafe {
         asm!(
             "2:",

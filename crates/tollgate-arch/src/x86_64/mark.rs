@@ -1,5 +1,5 @@
-//! Marks around what is watched in a guest whose instructions are counted: instructions without effect that the plugin of its translator
-//! knows.
+//! Marks around the watched part of a guest whose instructions are counted: instructions without effect, which the translator's plugin
+//! recognizes.
 
 use std::arch::asm;
 
@@ -9,7 +9,7 @@ const READY: i32 = MARK | 1 << 24;
 const BEGIN: i32 = MARK | 2 << 24;
 const END: i32 = MARK | 3 << 24;
 
-/// Writes to a port of QEMU's device `isa-debugcon` more than its socket holds: the guest's clock stands still until the plugin reads it.
+/// Writes more bytes to a port of QEMU's `isa-debugcon` than its socket holds: the guest's clock stands still until the plugin reads them.
 /// Without ioperm(2), it does nothing.
 pub fn pass_gate(port: u16) {
     const MORE_THAN_FIT: u64 = 64;
@@ -19,7 +19,7 @@ pub fn pass_gate(port: u16) {
         return;
     }
     let bytes = [0_u8; MORE_THAN_FIT as usize];
-    // SAFETY: it reads these bytes, and the device has no other effect than to pass them on.
+    // SAFETY: the instruction reads these bytes, and the device only passes them on.
     unsafe {
         asm!(
             "rep outsb",
@@ -29,14 +29,14 @@ pub fn pass_gate(port: u16) {
             options(nostack, readonly, preserves_flags)
         );
     }
-    // Switches between tasks are longer with it.
+    // Task switches take longer while a port is allowed.
     allow(0);
 }
 
 /// Begins a window. The translator translates everything anew at the end of the first block. No mark crosses a page.
 #[inline(never)]
 pub fn begin() {
-    // SAFETY: it does nothing.
+    // SAFETY: the instructions do nothing.
     unsafe {
         asm!(
             ".p2align 5",
@@ -55,7 +55,7 @@ pub fn begin() {
 /// Ends a window.
 #[inline(never)]
 pub fn end() {
-    // SAFETY: it does nothing.
+    // SAFETY: the instructions do nothing.
     unsafe {
         asm!(
             ".p2align 5",

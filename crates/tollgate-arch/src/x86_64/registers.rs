@@ -10,10 +10,10 @@ const USER32_CS: u64 = 0x23;
 pub struct Registers(libc::user_regs_struct);
 
 impl Registers {
-    /// Reads them.
+    /// Reads the registers of a thread.
     ///
     /// # Errors
-    /// That of `PTRACE_GETREGS`.
+    /// The error of `PTRACE_GETREGS`.
     pub fn of(thread: libc::pid_t) -> io::Result<Self> {
         // SAFETY: registers are numbers, for which zeros are valid.
         let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
@@ -22,42 +22,42 @@ impl Registers {
         if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(Self(registers)) }
     }
 
-    /// Gives them to a thread.
+    /// Writes the registers to a thread.
     ///
     /// # Errors
-    /// That of `PTRACE_SETREGS`.
+    /// The error of `PTRACE_SETREGS`.
     pub fn set(&self, thread: libc::pid_t) -> io::Result<()> {
         // SAFETY: the kernel reads the structure.
         let answer = unsafe { libc::ptrace(libc::PTRACE_SETREGS, thread, 0, &raw const self.0) };
         if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Whether it runs 32-bit code.
+    /// Whether the thread runs 32-bit code.
     pub fn is_32_bit(&self) -> bool {
         self.0.cs == USER32_CS
     }
 
-    /// The address of its next instruction.
+    /// The address of the thread's next instruction.
     pub fn instruction(&self) -> u64 {
         self.0.rip
     }
 
-    /// Lets it continue at an address.
+    /// Lets the thread continue at an address.
     pub fn go_to(&mut self, address: u64) {
         self.0.rip = address;
     }
 
-    /// Its stack pointer.
+    /// The thread's stack pointer.
     pub fn stack(&self) -> u64 {
         self.0.rsp
     }
 
-    /// The address of its thread's own storage.
+    /// The address of the thread-local storage.
     pub fn thread_storage(&self) -> u64 {
         if self.is_32_bit() { self.0.gs_base } else { self.0.fs_base }
     }
 
-    /// The number of the call in which it is.
+    /// The number of the call that the thread is in.
     pub fn call(&self) -> i64 {
         i64::from(self.0.orig_rax as i32)
     }
@@ -82,8 +82,8 @@ impl Registers {
         self.0.rax = result.cast_unsigned();
     }
 
-    /// Sets the number and the arguments that an instruction for a system call takes. It is not inside a call that the kernel
-    /// might restart.
+    /// Sets the number and the arguments that an instruction for a system call takes. The thread then counts as outside any call
+    /// that the kernel might restart.
     pub fn prepare_call(&mut self, number: u64, [a, b, c, d, e, f]: [u64; 6]) {
         let is_32_bit = self.is_32_bit();
         let r = &mut self.0;
@@ -97,7 +97,7 @@ impl Registers {
         (r.rax, r.orig_rax) = (number, u64::MAX);
     }
 
-    /// Makes the call fail that it is about to make. No call has the number -1, so the kernel leaves the result as it is.
+    /// Makes the pending call fail. No call has the number -1, so the kernel leaves the result as it is.
     pub fn refuse_call(&mut self, errno: libc::c_int) {
         self.0.orig_rax = u64::MAX;
         self.set_result(i64::from(-errno));
@@ -106,7 +106,7 @@ impl Registers {
 
 /// INT3.
 pub const BREAKPOINT: &[u8] = &[0xcc];
-/// How many bytes after the breakpoint the thread stops: it is a trap.
+/// How many bytes after the breakpoint the thread stops: INT3 is a trap.
 pub const AFTER_BREAKPOINT: u64 = 1;
 /// SYSCALL.
 pub const SYSTEM_CALL: &[u8] = &[0x0f, 0x05];
@@ -121,6 +121,6 @@ pub mod pt_regs {
     pub const CALL: i16 = 120;
     /// The first four arguments of a call.
     pub const ARGUMENTS: [i16; 4] = [112, 104, 96, 56];
-    /// The first two of a 32-bit call.
+    /// The first two arguments of a 32-bit call.
     pub const ARGUMENTS_32: [i16; 2] = [40, 88];
 }

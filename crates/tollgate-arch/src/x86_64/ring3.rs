@@ -80,7 +80,7 @@ pub unsafe extern "C" fn through(rax: u64, code: *const u8) -> u64 {
 /// # Safety
 /// `context` is the handler's ucontext.
 pub unsafe fn fault(context: *mut c_void, resume: u64) -> (u64, u64) {
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     registers[libc::REG_RIP as usize] = resume.cast_signed();
     let of = |register: libc::c_int| registers[register as usize].cast_unsigned();

@@ -5,7 +5,7 @@ pub use crate::rseq::Library;
 /// The signature before each abort handler (glibc's RSEQ_SIG).
 pub const SIGNATURE: u32 = 0x5305_3053;
 
-/// Asks the linker, which C code does with weak symbols.
+/// Asks the linker for the symbols, as C code does with weak symbols.
 pub fn library() -> Library {
     let (offset, size, thread): (*const isize, *const u32, usize);
     // SAFETY: reads two addresses from the linker, 0 for a library without these symbols, and the thread's own pointer

@@ -38,7 +38,7 @@ macro_rules! handler {
                 $($body,)*
                 "inc qword ptr [rip + {signals}]",
                 "ret",
-                // A body may leave it unused.
+                // A body may leave this offset unused.
                 "/* {eflags} */",
                 rip = const $crate::signal::RIP,
                 eflags = const $crate::signal::EFLAGS,
@@ -70,7 +70,7 @@ const R14: usize = 40 + 6 * 8;
 const RAX: usize = 40 + 13 * 8;
 const STATE: usize = 40 + 23 * 8;
 
-/// Copies the ucontext of a signal, and what belongs to it, for returns from the copy: with 1 in r14 and `result` in rax. Returns
+/// Copies a signal's ucontext and its floating-point state, so that a return from the copy has 1 in r14 and `result` in rax. Returns
 /// false if that is not possible.
 ///
 /// # Safety
@@ -83,7 +83,7 @@ pub unsafe fn copy_frame(context: *const u8, copy: *mut u8, room: usize, result:
     const LEGACY: usize = 512;
     /// The offset of the state's copy: XRSTOR needs it aligned to 64.
     const COPY_OF_STATE: usize = 512;
-    // SAFETY: the caller's; by the check here, the copy also has room for the state.
+    // SAFETY: by the caller's contract; by the check here, the copy also has room for the state.
     unsafe {
         let state = context.add(STATE).cast::<*const u8>().read();
         if state.is_null() {

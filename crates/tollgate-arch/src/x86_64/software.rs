@@ -1,4 +1,4 @@
 //! Whether software executes instructions.
 
-/// CPUID names what executes them.
+/// No measurement is needed: CPUID names the software that executes instructions.
 pub const IS_SOFTWARE: Option<unsafe fn() -> bool> = None;

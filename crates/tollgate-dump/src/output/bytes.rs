@@ -10,7 +10,7 @@ use crate::{Dump, What};
 /// Stretches of bytes, each read in the requested width or in both.
 pub struct Readings {
     stretches: Vec<Vec<Reading>>,
-    /// The stretches that make entries only as eight-byte big-endian numbers, read like that.
+    /// The stretches that make entries only if they are eight-byte big-endian numbers, read as such.
     numbers: Vec<Vec<Reading>>,
     /// Total number of bytes.
     pub bytes: usize,

@@ -134,7 +134,7 @@ pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
 /// Returns whether entries can be those of a table. Any few can; of more, nearly all that are not null must be present and
 /// of a known type. This rejects other bytes, such as a program's.
 pub(crate) fn is_table(items: &[Item]) -> bool {
-    /// This few are shown in any case.
+    /// Fewer are shown in any case.
     const FEW: usize = 4;
     let is_meant = |item: &&Item| match item {
         Item::Segment(_, it) => it.p && !matches!(it.kind(), DescriptorKind::System(SystemKind::Reserved)),

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 pub const MOST: usize = 64 << 20;
 const LENGTH: usize = size_of::<u32>();
 
-/// Why bytes are not a message: a sentence without its subject, which is the writer.
+/// The reason why bytes are not a message. The text is a predicate; its subject is the sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("announced a message of {length} bytes; the limit is {most}")]

@@ -13,7 +13,7 @@ use tollgate_model::Boundary::{
 use tollgate_model::own;
 
 crate::timed_loop! {
-    /// Number -1 is not a system call: the unit in which crossings are shown.
+    /// No system call has number -1. The latency of this call is the unit in which crossings are shown.
     refused_call: called "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
 }
 
@@ -23,7 +23,7 @@ pub const REFUSED_CALL: Timed = Timed::once("syscall/svc", TimedLoop::Long(refus
 /// The benchmarks that are added to every group: detection limit, loop overhead, timer overhead, and the canary.
 pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR, &CANARY];
 
-/// The empty loop less the empty loop: the result is only noise.
+/// The empty loop minus the empty loop: the result is only noise.
 static EMPTY_LOOP: Benchmark = Benchmark {
     name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
@@ -31,7 +31,7 @@ static EMPTY_LOOP: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The loop that is subtracted from every other, without a subtraction.
+/// The empty loop that is subtracted from every other loop; nothing is subtracted from it.
 static EMPTY_LOOP_RAW: Benchmark = Benchmark {
     name: own::RAW_LOOP,
     operation: "One iteration of the empty loop, timer included, nothing subtracted: the loop overhead.",
@@ -53,7 +53,7 @@ static CANARY: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| REFUSED_CALL,
     kind: Kind::Instance(|timed, _, _| {
-        /// Some microseconds, so that rounds hardly become longer.
+        /// A batch of this many calls takes a few microseconds, so rounds hardly become longer.
         const MOST: u64 = 64;
         Ok(Loop::without_context(timed, |_| Ok(()))?.here().with_most(MOST))
     }),
@@ -88,5 +88,5 @@ impl Runner for ClockPairs {
     }
 }
 
-/// The intended time of a comparison's slowest batch: long beside the timer overhead, but mostly too short for an interrupt.
+/// The intended time of a comparison's slowest batch: long compared with the timer overhead, but mostly too short for an interrupt.
 pub const BATCH_TIME: Duration = Duration::from_micros(50);

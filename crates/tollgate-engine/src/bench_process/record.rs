@@ -10,13 +10,13 @@ use tollgate_model::ProcessRounds;
 use crate::bench_process::shared::{Events, InstanceState, MAX_ROUNDS, Report, SharedResults, Slot};
 use crate::refusal::Refusal;
 
-/// No instance takes so long.
+/// Longer than any instance takes.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// More operations than any iteration has.
 const MOST_OPERATIONS: u64 = 1 << 40;
 /// More iterations than any counted batch has.
 const MOST_COUNTED: u64 = 1 << 20;
-/// Bytes of a text, and texts of an instance.
+/// The most bytes of a text, and the most notes of an instance.
 const MOST_TEXT: usize = 1 << 13;
 const MOST_NOTES: usize = 256;
 
@@ -70,7 +70,7 @@ impl ProcessRecord {
         Ok(self)
     }
 
-    /// Limits the record to the rounds of a process, of which this one may have missed the last.
+    /// Sets the number of the process's rounds. If this record has fewer, its instances missed the last ones.
     pub fn within(mut self, rounds: usize) -> Self {
         let had = self.rounds.min(rounds) as u32;
         for instance in &mut self.instances {
@@ -103,7 +103,7 @@ impl InstanceRecord {
         Self { state: shared.instance(instance), ran, discarded, ticks, events: shared.events(instance) }
     }
 
-    /// Its part of the rounds of a process that had `rounds`.
+    /// Returns the rounds that it took part in, of the `rounds` rounds of its process.
     pub fn rounds(&self, rounds: usize) -> ProcessRounds {
         ProcessRounds { rounds: rounds as u32, ran: self.ran.clone(), discarded: self.discarded.clone() }
     }
@@ -124,7 +124,7 @@ impl InstanceRecord {
             && self.ticks.len() + self.discarded.len() == ran
     }
 
-    /// Cuts what no instance has. A process with wild writes may have left it.
+    /// Limits values and texts that are larger than any instance's. A process with wild writes may have left them.
     fn settle(&mut self) {
         let cut = |text: &mut String| {
             text.truncate(boundary(text, MOST_TEXT));

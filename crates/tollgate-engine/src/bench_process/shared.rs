@@ -57,7 +57,7 @@ struct Sample {
 
 #[repr(C)]
 struct Json<const WORDS: usize> {
-    /// In bytes; 0 while there is none.
+    /// In bytes; 0 while there is no value.
     length: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -67,7 +67,7 @@ impl<const WORDS: usize> Json<WORDS> {
         let Some(json) = serde_json::to_vec(value).ok().filter(|json| json.len() <= WORDS * 8) else {
             return false;
         };
-        // A process that is killed meanwhile leaves no value.
+        // A process that is killed during the write leaves no value.
         self.length.store(0, Release);
         for (word, chunk) in self.words.iter().zip(json.chunks(8)) {
             let mut bytes = [0; 8];
@@ -99,7 +99,7 @@ pub struct SharedResults {
 pub struct Report {
     /// The time stamp counter with the source of its frequency, or the reason against it. `None` if it was not asked for.
     pub clock: Option<Result<(Clock, FrequencySource), String>>,
-    /// [`Clock::step`] of it, or of the kernel's; `None` if the clock was not asked for, or counts instructions.
+    /// [`Clock::step`] of that clock, or of the kernel's; `None` if the clock was not asked for, or counts instructions.
     #[serde(default)]
     pub step: Option<u64>,
     pub pin_error: Option<i32>,

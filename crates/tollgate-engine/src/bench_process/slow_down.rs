@@ -8,7 +8,7 @@ use crate::cases::benchmark::Benchmark;
 pub(crate) struct SlowDown {
     /// Iterations beyond the counted ones.
     pub extra: u64,
-    /// The factor for the part that whole iterations cannot add: a hundredth of ten iterations is none.
+    /// The factor for the part that whole iterations cannot add: 1 % of ten iterations is less than one iteration.
     pub stretch: f64,
 }
 

@@ -89,18 +89,18 @@ impl Worker {
         let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
         arguments.push(std::ptr::null());
 
-        // The child calls only async-signal-safe functions until it has become another program. If it cannot, other threads of
-        // the parent, if any, hold no lock that it needs (the C library makes its own safe across fork).
+        // The child calls only async-signal-safe functions until it has become another program. If exec fails, other threads of
+        // the parent, if any, hold no lock that it needs (the C library makes its own locks safe across fork).
         let first = process::fork_bound(|| {
-            // In its own group, the terminal's Ctrl-C does not reach it, but the parent, which then kills the group.
+            // The terminal's Ctrl-C does not reach a child in its own process group. The parent gets it, and kills the group.
             group::lead();
             // SAFETY: both are descriptors.
             unsafe { libc::dup2(2, 1) };
             if task.counts() {
                 keep_addresses();
             }
-            // The program that it becomes must not run elsewhere first. At every TLB flush the kernel checks whether to interrupt
-            // each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which it would pay for during up to a second.
+            // The program that it becomes must not run elsewhere first: at every TLB flush the kernel checks whether to interrupt
+            // each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c). Flushes would be slower for up to a second.
             let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
@@ -187,7 +187,7 @@ impl Worker {
     }
 }
 
-/// Keeps the addresses of the programs that this process becomes: they decide how many tables the kernel walks and copies.
+/// Disables address randomization for the program that this process becomes: addresses decide how many page tables the kernel walks and copies.
 fn keep_addresses() {
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: personality(2) changes no memory. If it fails, the addresses differ between processes.

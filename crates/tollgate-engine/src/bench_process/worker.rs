@@ -1,7 +1,7 @@
 //! The child's side: a bench process that prepares instances, calibrates them, runs rounds of them or counts their instructions.
 //!
-//! A batch has its own empty loop before and after the timed one, and the shorter counts. One for a whole round would be further away
-//! in time and would have to survive that round. With one per batch, an interrupt made about one latency in a few thousand too low.
+//! A batch runs its own empty loop before and after the timed one, and subtracts the shorter. An empty loop for a whole round would be
+//! further away in time. With a single one per batch, an interrupt in it made about one latency in a few thousand too low.
 //!
 //! Batches are discarded, not rounds. With twenty instances a round lasts more than a millisecond, and on a busy processor nearly
 //! every round has a context switch. Pairs are made of the rounds in which both batches survived.
@@ -219,7 +219,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The order in which instances are made: first those that fork this process, so that the copies have nothing of the others.
+    /// The order in which instances are made: first those that fork this process, so that the copies have no memory of the others.
     fn making_order(&self, orders: &[InstanceOrder]) -> Vec<usize> {
         let forks = |order: &InstanceOrder| {
             (self.find)(&order.benchmark).is_some_and(|benchmark| (benchmark.forks)(&order.params))
@@ -301,14 +301,14 @@ fn try_out(
 ) -> Result<Readiness> {
     const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
-    /// Such a long batch is not retried after a disturbance, because it mostly has one.
+    /// A batch of this length is not retried after a disturbance, because most such batches have one.
     const SLOW: u64 = 100_000_000; // nanoseconds
     /// Time of all tries together: one batch of milliseconds is exact enough.
     const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
     let most = instance.ready.most.min(MOST);
-    // Nanoseconds of the timed part, and of everything. An operation that other work delays by milliseconds is not slow: batches of
-    // one would measure something else.
+    // Nanoseconds of the timed part, and of the whole batch. A disturbed batch is retried: an operation that other work delayed by
+    // milliseconds must not count as slow, because it would then be measured in batches of one.
     let mut takes = |iterations: u64| {
         let mut attempts = 0;
         loop {
@@ -325,7 +325,7 @@ fn try_out(
     };
     let mut iterations = 1;
     let mut shortest: (u64, u64) = takes(iterations)?;
-    // All of what one iteration leaves untimed may be fixed.
+    // All the untimed time of one iteration may be fixed.
     let mut fixed = shortest.1.saturating_sub(shortest.0);
     while shortest.0 < LONG_ENOUGH && shortest.1 < ENOUGH && iterations < most && clock::monotonic() < until {
         iterations = (iterations * 4).min(most);
@@ -440,7 +440,7 @@ impl RoundRunner<'_> {
         shared.leave();
     }
 
-    /// Runs one batch of every due instance, recorded as round `record`. Without a record it warms up those that are always due.
+    /// Runs one batch of every due instance, recorded as round `record`. Without a record, it warms up the instances that are always due.
     fn round(&mut self, record: Option<usize>, deadline: u64) -> RoundEnd {
         for position in 0..self.instances.len() {
             let Ready { index, benchmark, instance, slow_down } = &mut self.instances[position];

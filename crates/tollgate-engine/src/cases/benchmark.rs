@@ -71,7 +71,7 @@ pub enum Extent {
 pub enum Company {
     /// Those of its suite. They share rounds, and can be paired.
     Suite,
-    /// No other. It slows later batches of others, like an exit to the hypervisor, or depends on all of its process, like its fork.
+    /// No other: it slows later batches of others, like an exit to the hypervisor, or depends on the whole process, like fork(2).
     Own,
 }
 
@@ -102,14 +102,14 @@ pub struct Benchmark {
     pub counters: &'static [&'static str],
     /// The case that a case is compared with, round by round.
     pub baseline: Baseline,
-    /// Other benchmarks that explain its time, each with what it is: a step of it alone, or the same without one.
+    /// Other benchmarks that explain its time, each with its relation: one step of it alone, or all of it without one step.
     pub beside: &'static [(&'static str, &'static str)],
-    /// Returns the parameters of its cases on a machine, which alone decides; one empty set for a benchmark without parameters.
+    /// Returns the parameters of its cases, which depend only on the machine; one empty set for a benchmark without parameters.
     pub cases: fn(&Topology) -> Vec<Params>,
     /// Returns the parameters of the cases that run only in a thorough run, or when a pattern names them.
     pub thorough_cases: fn(&Topology) -> Vec<Params>,
-    /// Whether a run without patterns measures a default case. It has a minute for all suites, so of a curve or a family of calls
-    /// it takes the most informative cases. A pattern that matches a case always means it.
+    /// Whether a run without patterns measures a default case. Such a run has a minute for all suites, so it takes only the most
+    /// informative cases of a curve or a family of calls. A pattern selects every case that it matches.
     pub in_everything: fn(&Params, &Topology) -> bool,
     /// Returns the bytes that one operation of a case moves, if its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
@@ -119,12 +119,12 @@ pub struct Benchmark {
     pub kind: Kind,
     /// The benchmarks with which its cases share their processes.
     pub company: Company,
-    /// Whether an instance forks the bench process. Those are made first, so that no copy has what others map and write.
+    /// Whether an instance forks the bench process. Such instances are made first, so that no copy has memory that others map or write.
     pub forks: fn(&Params) -> bool,
     /// Whether its cases need a directory for files.
     pub uses_files: bool,
-    /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translator executes it
-    /// otherwise.
+    /// Why its instruction count is not informative, if so: caches, storage or timers take its time, or a translator executes it
+    /// differently.
     pub uncounted: Option<&'static str>,
     /// Signals that kill the process of an operation which does not exist in this environment, each with why it does not.
     pub absence: &'static [(i32, &'static str)],
@@ -188,7 +188,7 @@ pub const PLAIN: Benchmark = Benchmark {
     absence: &[],
 };
 
-/// Says how large the pages of a case are whose name has those of x86-64.
+/// Returns a note on the page size, if the case is named after the 4 KiB pages of x86-64 but has other pages.
 fn note_on_pages(params: &Params, size: usize) -> Option<String> {
     let is_named = matches!(params.get("page"), Some(ParamValue::Word(name)) if name == "4k");
     (is_named && size != 4096).then(|| format!("pages of {} KiB", size >> 10))

@@ -23,7 +23,7 @@ pub struct Plan {
     pub stall: Duration,
     /// The processor to stay on; `None` for the default, see [`crate::machine::topology::usual`].
     pub cpu: Option<usize>,
-    /// The least time of an environment's turn, if it is long to make the machine's setting for it. Zero: a turn is one batch of a case.
+    /// The least time of an environment's turn, if it takes long to change the machine's settings for it. Zero: a turn is one batch of a case.
     pub turn: Duration,
     /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker). Then bench processes are started
     /// anew from its file, with new addresses and pages. A test's program only forks them.
@@ -43,16 +43,16 @@ pub enum Length {
     Number(&'static str, Ordinal),
 }
 
-/// A place among the suites of a run, or among others of a kind, from 1.
+/// A position among the suites of a run, or among other things of one kind, counted from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ordinal {
     /// Its number.
     pub number: usize,
-    /// The number of places.
+    /// The number of positions.
     pub of: usize,
 }
 
-/// Time of a process whose preparation is short. The machine keeps a pace for seconds: many short processes see more paces.
+/// Time of a process whose preparation is short. A machine keeps its speed for seconds: many short processes see more of its speeds.
 pub(crate) const SLICE: Duration = Duration::from_millis(60);
 
 impl Plan {

@@ -191,7 +191,7 @@ impl Stamps {
     }
 
     /// Whether it ran throughout the time between two time stamps. It must begin before the first and not end before the second.
-    /// In between it may be away for at most a fifth of the time, or 5 µs, which is less than another thread's time slice. Under
+    /// In between it may be away for a fifth of the time or for 5 µs, which is less than another thread's time slice. Under
     /// contention for a line each iteration is long, and it may be away for four of them.
     fn cover(&self, from: u64, to: u64, hz: u64) -> bool {
         const MANY: u64 = 16;
@@ -238,7 +238,7 @@ impl Running {
         Self { thread: Rc::clone(thread), side, ended: false }
     }
 
-    /// Waits briefly until it iterates. On a busy machine, sleeping keeps this thread's time slice until the partner runs.
+    /// Waits briefly until it iterates. On a busy machine this thread sleeps, which keeps its time slice until the partner runs.
     fn has_begun(&self) -> bool {
         self.is_looping() || (self.thread.mailbox.is_at_work() && self.is_looping())
     }
@@ -402,7 +402,7 @@ impl Mailbox {
     }
 
     fn work(&self) {
-        // SAFETY: a partner's loop works only on memory. Without it, this thread only slows file operations of others.
+        // SAFETY: a partner's loop works only on memory. With a shared table, this thread would only slow file operations of others.
         let _ = unsafe { tollgate_os::descriptors::own_table() };
         let mut on = None;
         loop {

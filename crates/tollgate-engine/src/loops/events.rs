@@ -32,7 +32,7 @@ pub struct Counting<'a> {
     processor: Option<usize>,
     pmu: Option<&'a Pmu>,
     last: Option<pmu::Snapshot>,
-    /// The empty part, for what a reading and the loop add.
+    /// The counts of the empty part: the overhead of a reading and of the loop.
     overhead: Option<Between>,
     worked: Option<Between>,
 }

@@ -43,7 +43,7 @@ impl OwnProcess {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
-        // While this forks, no other thread of this process holds a lock, except the C library's, which that makes safe across
+        // During the fork, no other thread of this process holds a lock, except those that the C library makes safe across
         // fork. The child closes its copies of the parent's ends, and so sees when the parent closes them.
         let (orders_fd, answers_fd) = (orders.as_raw_fd(), answers.as_raw_fd());
         let child = process::fork_bound(|| {
@@ -66,7 +66,7 @@ impl OwnProcess {
         self.0.borrow().died.is_none()
     }
 
-    /// Returns experiment number `which` of those that `prepare` returned. As a runner it is its first measurement alone.
+    /// Returns experiment number `which` of those that `prepare` returned. As a runner, it gives only its first measurement.
     pub fn experiment(&self, which: usize) -> impl Experiment + Runner + use<> {
         Remote { own: self.clone(), which }
     }

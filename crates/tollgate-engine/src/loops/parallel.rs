@@ -1,8 +1,8 @@
 //! Threads or processes that make the same operation at the same time, each on its own processor. Both are called tasks.
 //!
-//! All wait at a barrier, begin together, and work until the same moment; each counts what it made. A window counts only if each
+//! All wait at a barrier, begin together, and work until the same moment; each counts its operations. A window counts only if each
 //! task worked through nearly all of it and kept its processor. The latency of an operation is that of one task: the number of
-//! tasks times the window, over what all of them made. Their operations a second are the number of tasks over that latency.
+//! tasks times the window, divided by the operations of all. Their throughput is the number of tasks divided by that latency.
 
 mod board;
 mod operation;
@@ -203,7 +203,7 @@ impl Made {
         self.operations as f64 / self.last.saturating_sub(self.first).max(1) as f64
     }
 
-    /// Whether it worked throughout: it began within a tenth of the window, and ended after it by less than another half.
+    /// Whether it worked throughout: it began within the first tenth of the window, and ended at most half a window after its end.
     fn covers(&self, from: u64, until: u64) -> bool {
         let length = until.saturating_sub(from);
         self.operations > 0

@@ -55,7 +55,7 @@ impl Batch {
         Self { work, empty, undisturbed, counted: None, counters, tally }
     }
 
-    /// Makes a batch of the timed loop between two empty ones. It is disturbed if it left its processor.
+    /// Makes a batch of the timed loop between two empty ones. It is disturbed if the thread left its processor.
     pub fn between([emptied, worked, emptied_again]: [Span; 3], undisturbed: bool) -> Self {
         let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         Self::new(worked.ticks, emptied.ticks.min(emptied_again.ticks), undisturbed && stayed)

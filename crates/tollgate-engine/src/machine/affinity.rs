@@ -23,7 +23,7 @@ const OFTEN: u64 = 100;
 const LONGEST: Duration = Duration::from_millis(12);
 /// Pairs of threads to try: on a busy machine, two that are not bound may still share a processor.
 const PAIRS: usize = 8;
-/// A thread that was asleep is placed anew.
+/// A pause, because the scheduler places a thread anew when it wakes up.
 const REST: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -114,8 +114,8 @@ impl Clock {
         }
     }
 
-    /// Returns the ticks by which it advances: of a counter, the greatest common divisor of the differences of many readings, since
-    /// one may advance less often than it has ticks (Arm ARM, D12.1.2); of the kernel's clock, the least difference.
+    /// Returns the ticks by which it advances. For a counter they are the greatest common divisor of the differences of many readings, since
+    /// a counter may advance by several ticks at once (Arm ARM, D12.1.2); for the kernel's clock, the least difference.
     pub fn step(self) -> u64 {
         const READINGS: usize = 2_000;
         let readings: Vec<u64> = (0..READINGS).map(|_| self.moment()).collect();
@@ -216,8 +216,8 @@ fn check_readable() -> Result<(), TscFault> {
     if mode == libc::PR_TSC_SIGSEGV { Err(TscFault::Refused) } else { Ok(()) }
 }
 
-/// Returns the nanoseconds of one `reading` by the kernel's clock: the extra time of twice as many, each the least of several
-/// trials. The difference excludes the two calls of the kernel's clock, which take microseconds if a sandbox emulates it.
+/// Returns the nanoseconds of one `reading` by the kernel's clock: the extra time of twice as many readings, divided by their number.
+/// The difference of two minima excludes the calls of the kernel's clock, which take microseconds if a sandbox emulates it.
 fn reading_takes(kernels: impl Fn() -> u64, reading: impl Fn()) -> u64 {
     const READINGS: u64 = 32;
     const TRIALS: usize = 32;

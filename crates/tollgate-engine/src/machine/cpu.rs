@@ -12,7 +12,7 @@ pub fn allowed() -> Vec<usize> {
     affinity::allowed(0).unwrap_or_default()
 }
 
-/// Returns the others of `allowed`, the best partner first: the next one with its own core, modulo their number; siblings come last.
+/// Returns the others of `allowed`, the best partner first: those with another core, upwards from this one and around; siblings come last.
 pub fn others(allowed: &[usize]) -> Vec<usize> {
     let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
@@ -138,7 +138,7 @@ fn is_little(others: Duration, passed: Duration) -> bool {
     others <= passed / 20 + SLACK
 }
 
-/// Whether threads had their own processors to themselves during `messages` messages. They waited runnable for the time `queued`.
+/// Whether threads had their own processors to themselves during `messages` messages; `queued` is the time that they waited runnable.
 ///
 /// An idle processor is free at once, or soon after if it is still handling the other end's last wake-up. A long message has more
 /// such waits than a short one, so a share of the time is allowed as well.

@@ -66,8 +66,8 @@ impl Quota {
         self.memory.take(bytes)
     }
 
-    /// Returns how many tasks of `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit if it is
-    /// less. The result does not depend on current reservations, because each process of a run must get the same number.
+    /// Returns how many tasks of `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit if it allows
+    /// fewer. The result does not depend on current reservations, because each process of a run must get the same number.
     pub fn how_many(&self, most: u64, bytes: u64, reserved: &Reserved) -> (u64, Option<String>) {
         let limits =
             [self.processes.capacity(1, &reserved.processes), self.memory.capacity(bytes, &reserved.bytes)];
@@ -102,7 +102,7 @@ impl Quota {
     }
 }
 
-/// Parses why a case was left out: if for memory, returns the MiB that it needs and the limit.
+/// Parses the reason why a case was left out. If it is a lack of memory, returns the MiB that the case needs and the limit.
 pub fn lack_of_memory(why: &str) -> Option<(u64, &str)> {
     let (need, limit) = why.split_once(MORE)?;
     Some((need.strip_suffix(" MiB")?.parse().ok()?, limit))

@@ -61,8 +61,8 @@ impl Mapping {
         )
     }
 
-    /// Maps this many bytes of zeros between two inaccessible pages. Next to memory of the same kind they would share one
-    /// mapping, which a change of their protection splits and the next one merges.
+    /// Maps this many bytes of zeros between two inaccessible pages. Otherwise the kernel could merge them with adjacent memory into one
+    /// mapping, and each change of their protection would split it or merge it again.
     pub fn alone(length: usize) -> io::Result<Self> {
         let page = page_size();
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

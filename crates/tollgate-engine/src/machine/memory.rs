@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// An upper bound of the size of such a file, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The total proportional set size of these processes, in bytes: each has its share of a page that several have.
+/// The total proportional set size of these processes, in bytes: each counts only its share of a shared page.
 pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
     let mut sum = 0.0;
     for pid in pids {
@@ -20,7 +20,7 @@ pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
                 let bytes = kilobytes(&text, "Pss").ok_or_else(|| skip!("{path} has no Pss"))?;
                 sum += bytes as f64;
             }
-            // It has ended (ESRCH if it was open by then).
+            // The process has ended (ESRCH if its file was open by then).
             Err(error)
                 if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(error) => {
@@ -39,7 +39,7 @@ pub fn page_cache() -> Result<f64, Refusal> {
     Ok((of("Cached")? + of("Buffers")?) as f64)
 }
 
-/// The memory in use by this kernel's account, in bytes: what is not available without swapping.
+/// The memory in use by this kernel's account, in bytes: all that is not available without swapping.
 pub fn used() -> Result<u64, Refusal> {
     let text = meminfo()?;
     let of = |key| kilobytes(&text, key).ok_or_else(|| skip!("/proc/meminfo has no {key}"));

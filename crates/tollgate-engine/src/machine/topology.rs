@@ -76,7 +76,7 @@ impl Topology {
         let read = Self::below(Path::new("/"), processors);
         let is_unknown = read.caches().is_empty();
         let by_cpuid = if is_unknown { caches_by_cpuid() } else { Vec::new() };
-        // A translator of programs shows the file of the machine that it runs on.
+        // Under a user-mode emulator, that file names the architecture of the host.
         Self { architecture: HERE, by_cpuid, ..read }
     }
 
@@ -88,7 +88,7 @@ impl Topology {
     }
 
     /// Reads the machine whose `/sys` and `/proc` are below this directory, without CPUID and quotas. If they do not name an architecture
-    /// that this program knows, it is that of this program.
+    /// that this program knows, the result has this program's own.
     pub fn below(root: &Path, processors: Vec<usize>) -> Self {
         let sysfs = Sysfs::below(root);
         let home = usual_of(&processors, &sysfs.fast());
@@ -118,7 +118,7 @@ impl Topology {
     }
 }
 
-/// The most processors whose pairs are all measured: the pairs grow with its square.
+/// The most processors whose pairs are all measured: the number of pairs grows with the square of theirs.
 pub const MOST_PAIRED: usize = 24;
 
 /// Returns the default processor to measure on: the last of those allowed, since processor 0 serves most interrupts. On a

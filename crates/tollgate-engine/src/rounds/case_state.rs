@@ -198,7 +198,7 @@ impl CaseState {
             _ if is_counted => Unit::Instructions,
             unit => unit,
         };
-        // One tick in that unit; an amount is in it already.
+        // One tick in that unit; an amount is already in its unit.
         let tick = match unit {
             Unit::Nanoseconds | Unit::NanosecondsPerLine => clock.nanoseconds(1.0),
             Unit::Cycles | Unit::Bytes | Unit::Count | Unit::Instructions => 1.0,

@@ -30,7 +30,7 @@ pub(crate) const ROUNDS_SHARE: f64 = 0.35;
 /// The share of the budget after which measuring ends; the rest is for evaluation.
 pub(crate) const END_SHARE: f64 = 0.97;
 
-/// The name of the fact that the user stopped the run: the signal's name.
+/// The name of the fact of a run that the user stopped. Its value is the signal's name.
 pub const INTERRUPTED: &str = "run.interrupted";
 
 /// Measures the chosen cases within the plan's budget. A case that cannot be measured is skipped or failed with its reason. If the
@@ -212,7 +212,7 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Finds the start time of a process by one without instances.
+    /// Measures how long a process takes to start, by running one without instances.
     fn find_start_up(&mut self) -> Result<(), BenchError> {
         let began = Instant::now();
         let work = Work::Calibration { clock: self.clock, instances: Vec::new(), deadline: 0 };
@@ -248,9 +248,9 @@ impl<'a> RoundsRun<'a> {
         }
     }
 
-    /// Runs processes until every group is settled or the time is over. First come groups with a case that has too few for an
-    /// interval, if there is time for that, the one with the fewest first; then the group that has taken the least of its share.
-    /// So a group's processes are spread over the whole run. A group begins if those before it leave it time.
+    /// Runs processes until every group is settled or the time is over. First come groups with a case that has too few processes for
+    /// an interval, if there is time for them, and among these the group with the fewest; then the group that has taken the least of its
+    /// share. So a group's processes are spread over the whole run. A group begins if those before it leave it time.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         const TOO_SHORT: Duration = Duration::from_millis(20);
         let mut begun = 0;
@@ -358,7 +358,7 @@ impl<'a> RoundsRun<'a> {
     }
 }
 
-/// The clock that a bench process found with this counter, whether an affinity binds there or why not, and the facts of both.
+/// Returns the clock that a bench process found with this counter, whether an affinity binds there or why not, and the facts of both.
 pub(crate) fn clock_found(
     ending: Ending,
     report: &Report,

@@ -29,7 +29,7 @@ use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
 use crate::rounds::case_state::{CaseState, CaseStatus};
 
-/// A process takes this many times what one batch of each of its instances needs.
+/// The time of a process is this multiple of the time that one batch of each of its instances needs.
 const TIMES_NEED: u32 = 3;
 
 #[derive(Default)]
@@ -38,12 +38,12 @@ pub(crate) struct Schedule {
     pub place: Ordinal,
     pub cases: Vec<CaseState>,
     pub processes: usize,
-    /// Those of them whose first round was whole.
+    /// The processes whose first round was whole.
     pub whole: usize,
     /// How often the time of a process was doubled because processors are short.
     doubled: u32,
     pub settled: bool,
-    /// The processes that each case gets, if these end the run.
+    /// The processes that each case gets, if their number ends the run.
     pub wanted: Option<usize>,
     /// Its share of the time for rounds, and how much of that it has taken.
     pub share: Duration,
@@ -106,7 +106,7 @@ impl Schedule {
         Self { suite: group.name(), place, cases, ..Self::default() }
     }
 
-    /// The chosen cases, to be counted: an emulator has no detection limit, loop overhead or pace. `refused` says why one is not.
+    /// The chosen cases, to be counted: an emulator has no detection limit, loop overhead or pace. `refused` says why a case is not counted.
     pub fn counted(group: &Group, place: Ordinal, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
         let mut schedule = Self::new(group, place, None);
         schedule.cases.truncate(group.cases.len());
@@ -205,8 +205,8 @@ impl Schedule {
         gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
 
-    /// Groups the running cases' experiments by fixture: a process runs all or none of one. If processes end the run, complete ones
-    /// are out.
+    /// Groups the running cases' experiments by fixture: a process runs all of a fixture's or none. If the number of processes ends the
+    /// run, fixtures whose cases have all theirs are left out.
     fn fixtures(&self) -> Vec<Vec<usize>> {
         let experiments = self.experiments(&self.indices(&CaseStatus::Running));
         let mut fixtures = gather(experiments, |index| self.cases[index].ready.fixture.as_deref());
@@ -273,11 +273,11 @@ impl Schedule {
         let mut fixtures: Vec<(Turn, Duration, Vec<usize>)> =
             self.fixtures().into_iter().map(alike).collect();
         fixtures.sort_by_key(|(turn, begin, _)| (*turn, *begin));
-        // None begins while others have begun and need more: all would end with too few.
+        // No fixture begins while another one has begun and needs more processes: all would end with too few.
         if fixtures.iter().any(|(turn, ..)| *turn == Turn::Begun) {
             fixtures.retain(|(turn, ..)| !matches!(turn, Turn::Headline | Turn::New));
         }
-        // The first is always in, or it would never run.
+        // The first fixture is always included, or it would never run.
         let own = fixtures.iter().filter(|(turn, ..)| *turn == Turn::Own).count();
         let mut needed = self.start_up;
         let limits =
@@ -435,7 +435,7 @@ impl Schedule {
         (self.taken / self.whole.max(1) as u32).max(self.least_slice())
     }
 
-    /// Time until it has the processes of an interval. Zero if it had none, since no case of it runs.
+    /// Time until it has the processes of an interval. Zero if it had no process, since no case of it runs.
     fn needed(&self) -> Duration {
         match self.processes {
             0 => Duration::ZERO,
@@ -443,7 +443,7 @@ impl Schedule {
         }
     }
 
-    /// Whether a case has begun that lacks processes for an interval.
+    /// Whether it had no process, or a case that has begun lacks processes for an interval.
     pub fn lacks_processes(&self) -> bool {
         self.processes == 0
             || self.deciding().any(|state| state.processes_run() > 0 && lacks_processes(state))
@@ -520,7 +520,7 @@ pub(crate) fn carried(groups: &[Schedule], mut left: Duration) -> usize {
 
 /// Divides the time for rounds among the suites. Each gets the least number of its processes, the small ones first if the time
 /// does not suffice for all, and an equal part of the rest. A group of few cases gets less of the rest, because a benchmark with
-/// its own processes is not a suite. If processes end the run, each gets what they take.
+/// its own processes is not a suite. If the number of processes ends the run, each suite gets the time that its processes take.
 pub(crate) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
     for group in &mut *groups {
         group.start_up = start_up;
@@ -545,7 +545,7 @@ pub(crate) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_
     groups.iter_mut().for_each(|group| group.share += rest * group.weight() / all);
 }
 
-/// Whether a case has too few processes for an interval. After too many failures it does not count, to not delay the others.
+/// Whether a case has too few processes for an interval. After too many failures it does not count, so that it delays no others.
 fn lacks_processes(state: &CaseState) -> bool {
     state.medians.len() < ENOUGH_PROCESSES && state.processes_run() < 2 * ENOUGH_PROCESSES
 }

@@ -1,7 +1,7 @@
 //! The benches of a user's builds, executed in alternation: `tollgate versus --bench`.
 //!
-//! A build is a program with benches and the harness that executes them. Each execution is of one bench of one build, takes some
-//! ten milliseconds and gives one figure. Those of one bench in all builds follow each other as neighbours in time.
+//! A build is a program with benches and the harness that executes them. Each execution is of one bench of one build, takes about
+//! ten milliseconds and gives one figure. The executions of one bench in all builds follow each other directly.
 //!
 //! - [`harness`]: which harness a program has, its command lines, and its answers. `divan`, `reading`: parsers of the answers.
 //! - [`template`]: a harness of the user's own, as two command lines and a line of output.

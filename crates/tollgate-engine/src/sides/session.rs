@@ -78,7 +78,7 @@ pub struct Side<'a> {
     pub has_disk: bool,
     /// Reads what this machine knows of it while it runs, in addition to its agent's facts.
     pub outside: Option<Outside<'a>>,
-    /// Starts and ends it to measure that itself; `None` if that is not measured.
+    /// Starts and ends it to measure the start and the end; `None` if these are not measured.
     pub life: Option<Box<dyn Life + 'a>>,
 }
 
@@ -129,8 +129,8 @@ pub struct Sums {
     pub kernel: u64,
     /// Iterations of repeated instructions (`rep`), without the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address, and by a number: for the contents of a program's page; for the kernel 0, [`INTERRUPTS`] or [`OTHER_THREADS`]. Each
-    /// execution once, and iterations without the first of each.
+    /// By address, and by a number that stands for the contents of a program's page; for the kernel it is 0, [`INTERRUPTS`] or
+    /// [`OTHER_THREADS`]. The values are the executions, and the iterations of repeated instructions without the first of each.
     pub addresses: HashMap<(u64, u64), [u64; 2]>,
     /// All addresses in order, if requested.
     pub order: Vec<u64>,

@@ -25,7 +25,7 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     // Identifiers differ at their end.
     let name = order.id.get(order.id.len().saturating_sub(MAX_NAME)..).unwrap_or(&order.id);
     let name = name.trim_start_matches('-');
-    // nspawn moves itself and the container to cgroups below its own, which other containers would share: so it gets its own.
+    // nspawn moves itself and the container to cgroups below the one that it starts in. Other containers would share that, so each has its own.
     let cgroups = cgroups::below_own(&order.id);
     let shell = commands::find("sh").ok_or_else(|| unusable!("there is no shell (sh)"))?;
     let mut words = Words::new(&shell);

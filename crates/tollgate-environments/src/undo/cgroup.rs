@@ -20,7 +20,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         own => own?,
     };
-    // The first name below is a v1 hierarchy or a v2 cgroup; a cgroup has at least one.
+    // The first name below `HOME` is a v1 hierarchy or a v2 cgroup; the path of a cgroup has at least one.
     if !own.starts_with(HOME) || own == Path::new(HOME) || !own.join("cgroup.procs").exists() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -73,7 +73,7 @@ pub(super) fn begin() -> Result<(), String> {
 }
 
 /// Names the line that auditctl refuses, and the reason. While it reads a file, auditctl sends most of both to syslog, so each line is
-/// executed once more, alone, unless it has quotes, which auditctl reads by rules of its own.
+/// executed once more, alone, except lines with quotes, which auditctl parses by rules of its own.
 fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), String>) -> String {
     let reason = |said: &str| {
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason is given");
@@ -86,7 +86,7 @@ fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), Stri
         Some((number, beginning(line, MOST_SHOWN).into_owned(), said))
     };
     let name = rules.lines().next().unwrap_or_default().trim_start_matches("# ");
-    // Nothing more is known after -e 2.
+    // After -e 2 the rules are locked, so no line can be tried.
     let anew = execute(&["-e", "1"]).and_then(|()| execute(&["-D"]));
     let found = anew.ok().and_then(|()| rules.lines().enumerate().skip(1).find_map(alone));
     match found {
@@ -97,7 +97,7 @@ fn refused(rules: &str, said: &str, execute: &dyn Fn(&[&str]) -> Result<(), Stri
     }
 }
 
-/// The directories that must exist, relative to the root: the kernel watches the one of a file, and a tree itself.
+/// The directories that must exist, relative to the root: for a file, the kernel watches its directory; for a tree, the top of the tree.
 fn directories(rules: &str) -> impl Iterator<Item = &str> {
     let of = |word| {
         let (field, path): (&str, &str) = str::rsplit_once(word, '=').unwrap_or(("", word));

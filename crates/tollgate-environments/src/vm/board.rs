@@ -61,9 +61,9 @@ static PC: Board = Board {
     console: "ttyS0",
     // The counter is the only clock; QEMU's other timers are not used to check it.
     translated: " tsc=reliable no_timer_check",
-    // The PIT ticks, as often as the local APIC's timer would. The kernel calibrates that by 100 ms of PAUSE, each of which leaves the
-    // translator's code: that takes as long as a third of the boot. Tests of ciphers take as long as a fifth. `pci=noacpi` would save
-    // a fifteenth, but disables the local APIC: an interrupt that the processor sends to itself then waits for a tick.
+    // The PIT ticks as often as the local APIC's timer would. To calibrate that timer, the kernel executes PAUSE for 100 ms; each PAUSE
+    // leaves the translator's code, and this takes as long as a third of the boot. Tests of ciphers take as long as a fifth. `pci=noacpi`
+    // would save a fifteenth, but disables the local APIC: an interrupt that the processor sends to itself then waits for a tick.
     counted: " noapictimer cryptomgr.notests",
     // arch/x86/boot/main.c
     early: "earlyprintk=serial,ttyS0,115200 debug ",
@@ -83,7 +83,7 @@ static VIRT: Board = Board {
     translated: "",
     // A random offset of the stack for each system call is taken from 96 bytes, whose refill takes longer than six calls.
     counted: " randomize_kstack_offset=off cryptomgr.notests",
-    // With its address, which is fixed (QEMU's hw/arm/virt.c), it is there before `quiet` is obeyed.
+    // With its fixed address (QEMU's hw/arm/virt.c), the console works before the kernel obeys `quiet`.
     early: "earlycon=pl011,0x9000000 debug ",
     debian: "arm64",
     llvm: "aarch64",

@@ -1,13 +1,13 @@
 //! Finds the instructions that a guest executed, from the words that QEMU's plugin writes: see `ring`.
 //!
-//! A block's instructions are executed in order up to the last, unless one faults: then neither QEMU nor this counts it, and the kernel's
-//! handler is next. The number of begun instructions shows which one. Access to a device may end a block early too, but is executed.
+//! A block's instructions are executed in order up to the last, unless one faults: then neither QEMU nor this module counts it, and the
+//! kernel's handler is next. The number of begun instructions shows which one. Access to a device may end a block early too, but is executed.
 //!
 //! If all instructions of a program's block were begun and a handler is next, either the last one faulted, or the one after it could not
 //! be fetched. In the first case the program goes on with the last one.
 //!
-//! Interrupts are told by their handlers, and end with the return that belongs to them: each task has the entries that it is in, which
-//! the program's next instruction ends. A task that executes no instruction of a program in the window is a thread of the kernel.
+//! Interrupts are recognised by their handlers, and end with the return that belongs to them: each task has a list of the entries that it
+//! is in, and a program's next instruction ends them. A task that executes no program's instruction in the window is a kernel thread.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +31,7 @@ struct Block {
     first: usize,
     number: usize,
     end: u64,
-    /// The command's executions to its end in the window: all, and those that began with the instruction that was the last before.
+    /// The command's executions of the whole block in the window: all, and those whose first instruction was also the last one before (`rep`).
     times: [u64; 2],
 }
 
@@ -39,14 +39,14 @@ struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handles {
     Interrupt,
-    /// A fault that QEMU does not count the instruction of.
+    /// A fault whose instruction QEMU does not count.
     Fault,
     /// Another exception.
     Exception,
 }
 
-/// Vectors of faults that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. QEMU does not count it then. Those
-/// that the translator finds before the instruction, such as #UD, are counted.
+/// Vectors of faults that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. QEMU does not count this instruction.
+/// It does count one whose fault the translator finds before the instruction, such as #UD.
 const FAULTS: [usize; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
 /// The first vector of an interrupt (Intel SDM, volume 3, 7.2), and that of the call of 32-bit programs.
 const FIRST_INTERRUPT: usize = 32;
@@ -90,10 +90,10 @@ pub(super) struct Executed {
     /// Other tasks that executed a program's instructions in the window, and whether this one did.
     programs: HashSet<u64>,
     is_program: bool,
-    /// The entries that other tasks are in, and this one: bits after a first one, 1 for an interrupt.
+    /// The entries that other tasks are in, and those of this task: a leading 1, then a bit for each entry, which is 1 for an interrupt.
     others: HashMap<u64, u64>,
     entries: u64,
-    /// Executions that are not the command's to the end of a block: by owner, block and number of instructions.
+    /// All executions that [`Block::times`] does not count, by owner, block and number of instructions.
     parts: HashMap<(Owner, usize, usize), [u64; 2]>,
     /// Address of the last executed instruction.
     last: u64,

@@ -1,5 +1,5 @@
-//! The guest's side of git's index, which has the inode and the change time of each file in the working tree. In a guest these are
-//! others, so git would read all files again, also those that it only looked at on the host and whose contents did not come along.
+//! The guest's side of git's index, which has the inode and the change time of each file in the working tree. In a guest both differ,
+//! so git would read all files again, even those that it only looked at on the host and whose contents were not copied.
 //!
 //! The format is that of Documentation/gitformat-index.txt.
 

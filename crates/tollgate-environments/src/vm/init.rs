@@ -61,7 +61,7 @@ fn serve(channel: &str) -> Result<(), String> {
     let rounds = if has_commands { Some(planted::execute()?) } else { None };
     load_modules()?;
     if rounds.is_some_and(|rounds| rounds.has_functions) {
-        // Without it, they are read when they are asked for.
+        // Without the copy, the symbols are read when they are asked for.
         let _ = fs::copy("/proc/kallsyms", counted::SYMBOLS)
             .or_else(|_| fs::remove_file(counted::SYMBOLS).map(|()| 0));
     }

@@ -48,7 +48,7 @@ fn plant(list: &[u8]) -> Result<(), String> {
     let unread = all.iter().filter(|one| matches!(one.kind, A_SHELL | A_LINK));
     let unread: HashSet<&Path> = unread.map(|one| one.path).collect();
     for index in all.iter().filter(|one| one.kind == A_FILE && one.path.ends_with(".git/index")) {
-        // With the index as it is, git reads more files.
+        // If this fails, git reads more files.
         let _ = git_index::renew(index.path, |file| unread.contains(file));
         index.settle();
     }
@@ -89,7 +89,7 @@ impl<'a> Planted<'a> {
         match self.kind {
             A_DIRECTORY => fs::create_dir_all(self.path),
             A_LINK => {
-                // An empty directory in the guest, such as /lib, is a link on many systems.
+                // A path such as /lib, which is an empty directory in the guest, is a link on many systems.
                 let _ = fs::remove_dir(self.path.join("modules"));
                 let _ = fs::remove_dir(self.path);
                 match symlink(self.to, self.path) {

@@ -105,7 +105,7 @@ impl Plugin {
     }
 }
 
-/// The instructions that the guest executes, from before it starts.
+/// A log of the instructions that the guest executes. It may begin before the guest starts.
 pub(super) struct GuestLog {
     why_none: Option<String>,
     shared: Arc<Shared<WORDS>>,
@@ -156,7 +156,7 @@ impl Drop for GuestLog {
     }
 }
 
-/// Has a socket hold as little as it can: some kilobytes, of which each message needs almost one (socket(7), SO_SNDBUF).
+/// Makes a socket hold as little as it can: some kilobytes, of which each message takes almost one (socket(7), SO_SNDBUF).
 fn hold_little(socket: &UnixStream) -> io::Result<()> {
     let (least, size): (c_int, _) = (1, size_of::<c_int>() as libc::socklen_t);
     let at = (&raw const least).cast();
@@ -169,7 +169,7 @@ fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads until all windows have ended, or it is over and the ring is empty: then some may be missing.
+/// Reads until all windows have ended, or until `is_over` is set and the ring is empty: then some may be missing.
 fn read(
     shared: &Shared<WORDS>,
     running: &Mutex<Running>,
@@ -194,7 +194,7 @@ fn read(
             std::thread::sleep(WAIT);
             continue;
         }
-        // Not before: until then, the guest may not have started.
+        // Only now, because before its first word the guest may not have started.
         let Running { qmp, executed } = &mut *locked(running);
         if let Some(watch) = watch.take() {
             executed.begin(watch);

@@ -2,8 +2,8 @@
 //!
 //! A described block has a word `DESCRIBED << 32 | kind << 16 | number of instructions`, its address, the number of its page, and the
 //! sizes of its instructions, eight per word. It gets the next index from 0. An execution is a word `index << 32 | begun`: the
-//! instructions that were begun before it, modulo 2³². A switch of tasks is two words `SWITCHED << 32 | task`, of the one before and the next
-//! one: addresses in them, less the six lowest bits, which are the same for all.
+//! instructions that were begun before it, modulo 2³². A switch of tasks is two words `SWITCHED << 32 | task`, for the previous and the next
+//! task. `task` is an address in the task without its six lowest bits, which are the same for all tasks.
 
 /// Size of the memory.
 pub const WORDS: usize = 1 << 21;
@@ -13,7 +13,7 @@ pub const TAIL: usize = 8;
 /// How many windows are not watched, and then how many are.
 pub const SKIP: usize = 16;
 pub const TAKE: usize = 17;
-/// Whether somebody reads, and whether QEMU has the plugin called.
+/// Whether a reader reads the ring, and whether the plugin is registered.
 pub const IS_READ: usize = 18;
 pub const IS_REGISTERED: usize = 19;
 /// Whether no other windows follow, so that QEMU need not call the plugin after the last one.
@@ -25,10 +25,10 @@ pub const DATA: usize = 512;
 pub const DESCRIBED: u64 = 0xffff_ffff;
 pub const SWITCHED: u64 = 0xffff_fffe;
 
-/// Kinds of blocks, others have 0. Marks that this program executes in the guest: a window begins, it ends.
+/// Kinds of blocks; others have 0. These two are marks that this program executes in the guest when a window begins and ends.
 pub const BEGIN: u64 = 2;
 pub const END: u64 = 3;
-/// It ends with a return from the kernel to a program.
+/// The block ends with a return from the kernel to a program.
 pub const RETURN: u64 = 4;
 
 /// A number for the contents of a page (FNV-1a, by words).

@@ -151,8 +151,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Omits the times of a directory without links in its path and of those above it, also if the command asked for them. Shells and git look
-    /// at the working directory and these, in which files are made between two calls.
+    /// Omits the times of a directory without links in its path and of those above it, even if the command asked for them. Shells and git look
+    /// at the working directory and those above it, and files are made there between two calls.
     pub fn forget_times(&mut self, place: &Path) {
         for place in place.ancestors() {
             if let Some(entry) = self.entries.get_mut(place) {
@@ -246,7 +246,7 @@ impl Tree {
         made.file(layout::TREE, &self.list())
     }
 
-    /// A line for each, which ends with NUL, the target of a link and another NUL.
+    /// For each entry: its attributes and its path, NUL, the target if it is a link, and another NUL.
     fn list(&self) -> Vec<u8> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let mut list = Vec::new();

@@ -13,10 +13,10 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use tollgate_os::memfd;
 use tollgate_os::paths::read_regular;
 
-/// A bzImage, and what it unpacks to. Both are larger by a factor of two or more than those of any distribution.
+/// The most bytes of a bzImage, and of what it unpacks to: at least twice the sizes of any distribution's.
 const MOST: u64 = 64 << 20;
 const MOST_UNPACKED: usize = 256 << 20;
-/// LZ4's legacy format: its magic number, then blocks, each with its size in front and of 8 MiB when it is unpacked, except for the last
+/// LZ4's legacy format: its magic number, then blocks, each with its size in front. All but the last unpack to 8 MiB
 /// (lz4, doc/lz4_Frame_format.md).
 const MAGIC: &[u8] = &0x184c_2102_u32.to_le_bytes();
 const BLOCK: usize = 8 << 20;
@@ -25,10 +25,10 @@ const ENTRY: (&[u8], NoteType) = (b"Xen", NoteType(18));
 
 /// Device, inode, size and change of a file.
 type Named = [i64; 5];
-/// The last one, by the file that it is from.
+/// The vmlinux that was unpacked last, and the file that it is from.
 static LAST: Mutex<Option<(Named, File)>> = Mutex::new(None);
 
-/// Returns it in memory, or `None` if there is none. It is unpacked once for several guests.
+/// Returns the vmlinux in memory, or `None` if there is none. It is unpacked once for several guests.
 pub(super) fn of(file: &Path) -> Option<File> {
     let about = std::fs::metadata(file).ok()?;
     let [device, inode, size] = [about.dev(), about.ino(), about.size()].map(u64::cast_signed);
@@ -45,7 +45,7 @@ pub(super) fn of(file: &Path) -> Option<File> {
 }
 
 /// Unpacks what the setup header of a bzImage describes (Documentation/arch/x86/boot.rst: `setup_sects` at 1F1h, `payload_offset` and
-/// `payload_length` at 248h). The size that it has then follows it.
+/// `payload_length` at 248h). The payload ends with its unpacked size.
 fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     let number = |bytes: &[u8], at: usize| {
         bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize)

@@ -202,7 +202,7 @@ fn kaslr_parameter(line: &str) -> Option<bool> {
         ("kaslr", None) => Some(true),
         _ => None,
     });
-    // Without the word that turns it off, the other one matters only to old kernels.
+    // `nokaslr` wins; `kaslr` alone matters only to old kernels.
     words.min()
 }
 

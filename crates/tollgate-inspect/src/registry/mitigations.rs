@@ -67,7 +67,7 @@ facts! {
     "process.l1d_flush" Of(process::l1d_flush)
         "Whether the first-level data cache is flushed when this process is switched away from."
         [ContextSwitch] "each switch away flushes the first-level data cache";
-    // On a kernel that does not know the named entries above, they are absent, not missing. This family lists all others, and
-    // them.
+    // On a kernel that does not know the named entries above, they are absent, not missing. This family lists all vulnerabilities,
+    // including theirs.
     "mitigation.*" Family(mitigation::all) "The mitigation of a vulnerability that the kernel lists.";
 }

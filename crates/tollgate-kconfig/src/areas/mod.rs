@@ -108,7 +108,7 @@ impl Entry {
         Self { parameters, ..self }
     }
 
-    /// Returns what a kernel does whose configuration lacks the option; `None` if it just lacks the feature.
+    /// Returns how a kernel behaves if its configuration lacks the option; `None` if it simply lacks the feature.
     pub fn without_in(&self, configuration: &Configuration) -> Option<&'static str> {
         self.without.iter().find(|without| without.is_of(configuration)).map(|without| without.text)
     }

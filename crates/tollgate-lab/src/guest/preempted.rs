@@ -17,7 +17,7 @@ pub(crate) fn code() -> &'static [u8] {
     between(&raw const tollgate_preempted_begin, &raw const tollgate_preempted_end)
 }
 
-/// Returns the address of a part, by its index in the list there.
+/// Returns the address of a part, by its index in the list of `preempted.s`.
 pub(crate) fn part(place: usize) -> Option<u64> {
     let list = between(&raw const tollgate_preempted_parts, &raw const tollgate_preempted_parts_end);
     list.chunks_exact(4).nth(place)?.first_chunk().map(|bytes| u64::from(u32::from_le_bytes(*bytes)))

@@ -9,7 +9,7 @@ const PAGE: usize = 4096;
 
 #[derive(Clone)]
 pub(super) struct Code {
-    /// One for each page of memory, made when the first instruction in it is decoded. Copies of a processor share them.
+    /// An entry for each page of memory, made when the first instruction in it is decoded. Copies of a processor share them.
     pages: Vec<Option<Rc<Page>>>,
 }
 

@@ -213,7 +213,7 @@ fn address_of(instruction: &Instruction) -> Address {
         base: number(base),
         index: number(index),
         scale: instruction.memory_index_scale().trailing_zeros() as u8,
-        // A displacement without registers may be shorter than the address that it is.
+        // A displacement without registers may be shorter than the address that it encodes.
         bytes: bytes.max(2),
         relative: instruction.is_ip_rel_memory_operand(),
         displacement: instruction.memory_displacement64(),

@@ -105,7 +105,7 @@ impl Explorer {
         }
     }
 
-    /// Adds the ends of the programs' stacks to the state. Each address space is asked for its own.
+    /// Adds the ends of the programs' stacks to the state. Each stack is looked up in its program's address space.
     fn find_stacks(&mut self, programs: usize) -> Result<(), LabError> {
         let own = self.machine.cr3;
         let end = STACK_END - 8 * STACK;

@@ -349,7 +349,7 @@ impl Preempted {
         Some(self.take(marks))
     }
 
-    /// Returns what an NMI (0) or a #MC (1) before the next instruction loses. A right handler restores everything.
+    /// Returns what an NMI (0) or a #MC (1) before the next instruction loses. A correct handler restores everything.
     pub(crate) fn strike(&mut self, state: StateId, which: usize) -> Option<Loss> {
         if !self.kernel.strikes[which].1 && !self.restored(state).is_on_a_stack_of_its_own() {
             return Some(Loss::Arrival);

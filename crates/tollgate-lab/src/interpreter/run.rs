@@ -112,8 +112,8 @@ impl Processor {
         Err(Trap::Refused(self.exception(DEBUG, None)))
     }
 
-    /// Handles an instruction that is not modelled. A guest that has asked for it is told of those in ring 3, by an interrupt
-    /// that nothing else makes; otherwise the run ends.
+    /// Handles an instruction that is not modelled. In ring 3, if the guest has asked for it, an interrupt that
+    /// nothing else raises reports the instruction; otherwise the run ends.
     #[cold]
     fn not_known(&mut self, why: String) -> Result<(), End> {
         let bytes = self.bytes_here();

@@ -14,7 +14,7 @@ use super::state::{End, Processor, WatchedInstruction};
 pub struct Window {
     /// RIP at which it begins; `None` for the first instruction of the run.
     pub from: Option<u64>,
-    /// How many times that address is skipped before.
+    /// How many times RIP passes that address before the window begins.
     pub after: u64,
     /// RIP at which the run stops, before the instruction there is executed.
     pub until: Option<u64>,

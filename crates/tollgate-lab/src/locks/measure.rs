@@ -81,8 +81,8 @@ fn difference(ticks: &Ticks, lock: &Lock) -> Result<Vec<f64>, String> {
     Ok(whole.iter().zip(&baseline).map(|(whole, baseline)| whole - baseline).collect())
 }
 
-/// Returns how many more one round has than in the lock's baseline. Longer runs also write longer records; these take
-/// far less than one per round, and rounding removes them.
+/// Returns by how much a round's count exceeds that of the lock's baseline. Longer runs also write longer records; these
+/// add far less than one per round, and rounding removes them.
 fn each(counts: &[Counts], lock: &Lock, count: fn(&Counts) -> u64) -> u64 {
     let of = |place: usize| {
         let all = counts.get(place).map_or(0, count);

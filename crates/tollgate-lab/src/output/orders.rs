@@ -99,7 +99,7 @@ impl Orders {
         Self { proofs: records.collect() }
     }
 
-    /// Returns the names of those that do not behave as they must: locks and entries hold, and mutants do not.
+    /// Returns the names of the subjects with an unexpected verdict: locks and entries must hold, and mutants must not.
     pub fn surprises(&self) -> Vec<&str> {
         self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name.as_str()).collect()
     }
@@ -295,7 +295,7 @@ impl PointRecord {
     }
 }
 
-/// Tabulates what interruptions find before each instruction, and what they lose. A remark stands only where it occurs first.
+/// Tabulates what interruptions find before each instruction, and what they lose. Each remark is shown only once.
 fn points(points: &[PointRecord]) -> Table {
     let mut table = Table::new(&["at", "next instruction", "stack", "GS", "interrupt", "NMI", "#MC"])
         .with_words(&["next instruction", "stack", "GS", "interrupt", "NMI", "#MC"]);

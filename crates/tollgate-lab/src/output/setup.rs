@@ -185,7 +185,7 @@ pub fn boot(document: &Boot, width: usize) -> String {
     page
 }
 
-/// If more writes than these repeat earlier ones, one sentence replaces them.
+/// If more than this many writes repeat earlier ones, one sentence replaces them.
 const MANY: usize = 4;
 
 fn repeated(writes: usize) -> String {

@@ -1,4 +1,4 @@
-//! One QEMU process. It ends when this is dropped, or when this program ends.
+//! One QEMU process. It ends when the value is dropped, or when this program ends.
 
 #![allow(unsafe_code)] // The child between fork and exec.
 

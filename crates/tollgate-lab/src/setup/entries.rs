@@ -189,7 +189,7 @@ fn joins(before: &mut Item, next: &Item) -> bool {
     }
 }
 
-/// Counts one more if it follows the last at the same distance as that followed the one before.
+/// Counts one more entry if its distance `between` from the last one equals the step of the earlier entries.
 fn goes_on(count: &mut u16, step: &mut u64, between: u64, alike: bool) -> bool {
     let joins = alike && (*count == 1 || *step == between);
     if joins {

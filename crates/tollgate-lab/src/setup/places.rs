@@ -1,4 +1,4 @@
-//! Finds the tables from what the processor is told of them.
+//! Finds the tables by the addresses that the processor is given.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

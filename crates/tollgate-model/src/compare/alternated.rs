@@ -78,7 +78,7 @@ struct PairedMedian {
     layouts: Option<Layouts>,
 }
 
-/// The number of layouts of both sides, if either has several. Without an equal number there is none, and no interval.
+/// The number of layouts of both sides, if either has several. It is 1 if their numbers differ: then there is no interval.
 fn layouts(sides: [&Index<'_>; 2]) -> Option<usize> {
     let number = |index: &Index<'_>| {
         let number = index.run.facts.get(LAYOUTS).and_then(|fact| fact.value()?.as_f64());
@@ -185,7 +185,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The noise of the machine is in the layouts' medians, whose executions take turns like those of the sides.
+    /// The layouts' medians include the noise of the machine, since their executions take turns as those of the sides do.
     fn across_layouts(&self, number: usize, measured: [&Measured; 2]) -> Result<PairedMedian, String> {
         let processes = join(measured[0], measured[1]).enumerate();
         let pairs = processes
@@ -203,8 +203,8 @@ impl Judge<'_> {
     }
 }
 
-/// `None` without a turn in common. The difference ends where the ratio ends, so that they exclude 0 and 1 together. It has no
-/// interval if the ratio's interval was widened by what one side may keep.
+/// `None` without a turn in common. The interval of the difference has the ends of the ratio's, so that they exclude 0 and 1
+/// together. It is missing if the ratio's interval was widened by a level that one side may keep.
 fn alternation(turns: &Turns, ends: Option<Ends>, of_ratio: Option<Interval>) -> Option<Alternation> {
     let is_of_ratio =
         |adds: &Interval| of_ratio.is_none_or(|ratio| ratio.contains(1.0) == adds.contains(0.0));
@@ -217,8 +217,8 @@ fn alternation(turns: &Turns, ends: Option<Ends>, of_ratio: Option<Interval>) ->
     })
 }
 
-/// Explains why a small difference may come from the batches: the time that a batch takes beside its operations is shared among
-/// them. If the sides' latencies differ much, they need different counts anyway.
+/// Explains why a small difference may come from the batches: the time that a batch takes in addition to its operations is
+/// shared among them. If the sides' latencies differ much, they need different counts anyway.
 fn unequal_batches(base: &Measured, other: &Measured, ratio: f64) -> Option<String> {
     const FAR: f64 = 2.0;
     let [base, other] = [base.ops_per_sample, other.ops_per_sample];

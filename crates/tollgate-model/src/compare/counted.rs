@@ -2,7 +2,7 @@
 //!
 //! A guest whose clock advances one tick per instruction has the same count in each batch and each run, so one instruction is a
 //! difference. A count that varies between batches, such as that of a process's start, is compared by its batches: the medians
-//! differ if the two sides have no count in common, an eighth at either end aside; they are the same if a test of ranks sees no
+//! differ if the two sides have no count in common, apart from an eighth at either end; they are the same if a test of ranks sees no
 //! shift. Anything between is inconclusive. Batches of one boot are more alike than those of two, so less than an instruction
 //! or a thousandth is not a difference.
 

@@ -55,7 +55,7 @@ impl Processes {
     }
 }
 
-/// By how much a case grows with the canary of its process, in logarithms: 0 if a busy sibling does not slow it, 1 if it is
+/// The growth of a case with the canary of its process, in logarithms: 0 if a busy sibling does not slow it, 1 if it is
 /// slowed like a system call. As in an analysis of covariance it is the common slope within these runs (Fisher, *Statistical
 /// Methods for Research Workers*, 4th edition, 1932), none of which is compared.
 pub(super) fn slope(runs: &[Processes]) -> f64 {

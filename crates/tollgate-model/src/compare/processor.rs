@@ -85,7 +85,7 @@ fn waiting(index: &Index<'_>, real: &Measured, used: &Measured) -> Option<f64> {
         [] => index.measured_case(&Case::plain(own::TRACED)).map_or(&[][..], |measured| &measured.traced),
         traced => traced,
     };
-    // Sums, since there may be two executions, which a busy machine did not let run alike.
+    // Sums, since there may be two executions, and a busy machine may have treated them differently.
     let sum = |of: fn(&Traced) -> Option<u64>| traced.iter().filter_map(of).map(|ns| ns as f64).sum::<f64>();
     let waited = sum(|traced| traced.idle.map(|idle| idle.disk_ns.saturating_add(idle.sleep_ns)));
     let ran = sum(|traced| traced.idle.map(|_| traced.user_ns.saturating_add(traced.sys_ns)));

@@ -44,12 +44,12 @@ pub struct Basis {
     pub runs: usize,
 }
 
-/// Weight of the other cases, in runs. Smyth's estimate of it, by how much more the variances of cases differ than those of that
-/// few runs would, is 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
+/// Weight of the other cases, in runs. Smyth estimates it by how much more the variances of cases differ than so few runs explain:
+/// 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
 const WEIGHT: f64 = 2.0;
 
-/// Greatest weight of a case's own runs: one of some hundred runs has a level of its own although many others agree, which the
-/// quantile of more degrees of freedom would exclude.
+/// Greatest weight of a case's own runs: about one run in a hundred has a level of its own although many others agree, and the
+/// quantile of more degrees of freedom would exclude that level.
 const MOST_OWN: f64 = 8.0;
 
 impl Spread {
@@ -172,7 +172,7 @@ impl fmt::Display for Basis {
 }
 
 /// Returns whether two runs were made on the same unchanged machine without alternating: no fact differs except those that change
-/// by the moment.
+/// from moment to moment.
 pub fn is_of_machine(one: &Run, another: &Run) -> bool {
     let is_alone = one.session.is_none() && one.environment == another.environment;
     is_alone && differences(&one.facts, &another.facts).is_empty()

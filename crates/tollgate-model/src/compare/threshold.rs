@@ -13,8 +13,8 @@ pub const LEAST_THRESHOLD: f64 = 0.01;
 
 const MOST: f64 = 1e6;
 
-/// Upper bound of the parts that do not belong to the row itself, the processor's frequency and the A/A differences: twice. A
-/// larger one is a finding, not an excuse for every row.
+/// Upper bound of the parts that do not belong to the row itself, the processor's frequency and the A/A differences: a factor of
+/// two. A larger one is a finding, not an excuse for every row.
 pub const MOST_EXCUSE: f64 = 1.0;
 
 /// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. `None` if `ratio` is not above zero.
@@ -35,7 +35,7 @@ pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
 }
 
 /// The largest significant A/A difference of an environment whose turns alternated: from 1 to the near end of its interval. The
-/// differences of few processes vary by more than they are.
+/// differences of few processes vary by more than their own size.
 pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
     const CONFIDENCE: f64 = 0.95;
     let controls = index.run.measured().filter(|(case, _)| case.benchmark == CONTROL);

@@ -213,7 +213,7 @@ struct Among {
     has_children: bool,
 }
 
-/// The real time that `parts` of the whole tree's time account for. `unknown`: idle time of known cause.
+/// The real time that `parts` of the whole tree's time account for. `unknown`: the idle time, if its causes are unknown.
 fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -> Parts {
     // If the cause of idle time is unknown, all kinds are taken together.
     let kind = |of: fn(Parts) -> u64, amount: u64| {

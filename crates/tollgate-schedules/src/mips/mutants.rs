@@ -32,7 +32,7 @@ start:  move    k1,a0
         nop
 ";
 
-/// The stored 1 is made in a0, in the delay slot of the test, so also on the branch back to the start.
+/// The 1 to be stored is loaded into a0, in the delay slot of the test, and so also when the test branches back to the start.
 const ARGUMENT_SPOILED: &str = "
 start:  move    k1,a0
         lw      v0,(a0)

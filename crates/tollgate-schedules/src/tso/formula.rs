@@ -21,7 +21,7 @@ pub enum Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     pub formula: Formula,
-    /// Whether the formula must hold in it, or must not.
+    /// Whether the formula must hold in the state that is looked for, or must not hold.
     pub wanted: bool,
 }
 

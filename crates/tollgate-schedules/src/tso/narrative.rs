@@ -151,8 +151,8 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Returns the first premature load of one of these processes, with the line of the store: the store still waited, and
-/// another of them then read the value that it was to overwrite.
+/// Returns the first premature load of one of these processes, with the line of a store: the store still waited, and
+/// another of these processes then read the value that the store was to overwrite.
 fn overtaking(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<(String, String)> {
     past.iter().enumerate().find_map(|(early, Past { before, step, .. })| {
         let process = step.process().filter(|process| inside.contains(process))?;

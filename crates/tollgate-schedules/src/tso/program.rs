@@ -113,7 +113,7 @@ pub mod flags {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub labels: String,
-    /// The last of them.
+    /// The last of its labels that is a name.
     pub label: Option<String>,
     pub op: Op,
     /// The text as written.

@@ -18,7 +18,7 @@ pub(crate) struct Tree {
 }
 
 pub(crate) struct Entry {
-    /// Not a name of ours unless it is UTF-8; other names are shown lossily.
+    /// The names of this program's files are UTF-8; other names are shown lossily.
     pub(crate) name: String,
     pub(crate) kind: FileType,
     pub(crate) size: u64,

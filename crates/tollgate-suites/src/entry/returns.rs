@@ -45,7 +45,7 @@ fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
 }
 
 timed_loop! {
-    /// Neither call nor return, as in no real program.
+    /// Neither a call nor a return, unlike any real program.
     inline: "mov rax, -1", "syscall"; aarch64 "mov x8, -1", "svc 0"
 }
 

@@ -43,7 +43,7 @@ const READS_BEFORE: usize = 8;
 const IDLE: Duration = Duration::from_millis(1);
 
 words! {
-    /// The access before a read; otherwise it is whichever case the round ran before.
+    /// The access before a read; for `Any` it is that of whichever case the round ran before.
     enum Gap("gap") { Any = "", None = "none", Idle = "idle" }
 }
 

@@ -351,7 +351,7 @@ impl Full {
     }
 
     fn watch(&mut self, clock: Clock) -> Result<Batch> {
-        // Makes room for it: one operation completes and is not replaced.
+        // Makes room for the watched operation: another one completes and is not replaced.
         let (mut free, mut put, mut done) = (None, 0, Vec::with_capacity(self.slots.len()));
         while free.is_none() {
             self.submit(put, 1)?;
@@ -387,7 +387,7 @@ impl Experiment for Full {
         self.exchange(operations / 2)?;
         let (outcome, throughput, _) = time(clock, || self.exchange(operations));
         let completed = outcome.unwrap_or_else(|| Err(fail!("the operations did not run")))?;
-        // The queue is full at both ends of the time, which is thus the time of as many operations as completed.
+        // The queue is full at the beginning and at the end, so the time is that of the operations that completed.
         let throughput = throughput.scaled(completed, operations);
         let latency = self.watch(clock)?;
         self.drain()?;

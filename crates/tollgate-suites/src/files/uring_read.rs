@@ -85,7 +85,7 @@ impl Operation for Reads {
             whole if whole == SMALL as i32 => {}
             other => wrong = Some(other),
         });
-        // The kernel may still write to it.
+        // The kernel may still write to the buffer.
         if completed as usize != depth
             && let Some(buffer) = self.buffer.take()
         {

@@ -81,7 +81,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 }
 
 struct Write {
-    /// True if other instances evict its blocks: the next one is then in memory, not in the third-level cache.
+    /// True if other instances evict its blocks: the next block is then in memory, not in the third-level cache.
     is_large: bool,
     file: OwnedFd,
     flags: libc::c_int,

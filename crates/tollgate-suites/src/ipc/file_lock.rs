@@ -1,4 +1,4 @@
-//! Uncontended locks on a file: what lmbench's lat_fcntl uses.
+//! Uncontended locks on a file, as lmbench's lat_fcntl uses them.
 //!
 //! lat_fcntl passes two such locks between two processes, and reports half the time of a loop. But a waiter for these locks is
 //! woken to try again (fs/locks.c, locks_wake_up_blocks()), and the process that released the lock can take it again first. So

@@ -316,7 +316,7 @@ fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Num
     side.take(message, last)
 }
 
-/// While this lives, a timer interrupts a call of this thread that still waits after this time and that of the messages.
+/// While this lives, a timer interrupts a call of this thread that still waits after `patience` and the time for its messages.
 pub struct Alarm {
     _timer: Timer,
 }

@@ -22,7 +22,7 @@ pub struct Talk {
     part: Part,
     /// Messages in one iteration.
     messages: u64,
-    /// How long one may take. Tests wait longer: a host may give a guest little of its processors.
+    /// How long a batch may take, besides the time for each message. Tests wait longer: a host may give a guest little of its processors.
     pub(super) patience: Duration,
     /// Why no batch can follow: messages of the failed one may still be on their way.
     failed: Option<Refusal>,

@@ -5,9 +5,9 @@
 //! preserve both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`. On arm64 the result is in `w0`, the arguments are in `x9` and
 //! `x10`, and `x0` to `x17` may be used.
 //!
-//! An acquisition is an acquire and a release of the lock a release. Every load of x86-64 is the one and every store the other
-//! (Intel SDM vol. 3, 9.2.2), so a MOV frees a lock there; arm64 frees it by STLR, and takes it by a load that acquires. A lock for
-//! one processor needs neither, since a processor sees its own stores in order (Arm ARM, B2.3).
+//! Taking a lock has acquire semantics, and freeing it has release semantics. On x86-64 every load has the former and every store
+//! the latter (Intel SDM vol. 3, 9.2.2), so a MOV frees a lock there; arm64 frees it by STLR, and takes it by a load-acquire. A lock
+//! for one processor needs neither, since a processor sees its own stores in order (Arm ARM, B2.3).
 
 use super::layout::{Member, Words};
 use crate::prelude::*;

@@ -130,7 +130,7 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
 }
 
-/// Ends this process with [`WAITS`] after an acquisition has yielded a few times. Nobody else uses the lock, so it would yield
+/// Ends this process with [`WAITS`] after an acquisition has yielded a few times. No other process uses the lock, so it would yield
 /// forever. SIGALRM ends a process that sleeps, which no method does.
 fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
     const LOOK: Duration = Duration::from_millis(1);
@@ -140,7 +140,7 @@ fn end_if_it_waits(handle: &Handle) -> io::Result<Timer> {
     unsafe { Disposition::handler(look, libc::SA_RESTART) }.set(libc::SIGPROF)?;
     signals::default(&[libc::SIGALRM]);
     Set::of(&[libc::SIGPROF, libc::SIGALRM]).unblock();
-    // SAFETY: it takes a number.
+    // SAFETY: alarm(2) takes a number.
     unsafe { libc::alarm(PASSED) };
     let timer = Timer::new(libc::SIGPROF)?;
     timer.set(LOOK, LOOK)?;

@@ -18,7 +18,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Returns the processor that this process is bound to; if not bound, any, for a lock that is not tied to one.
+    /// Returns the processor that this process is bound to; if it is not bound, any processor, for a lock that is not tied to one.
     ///
     /// # Errors
     /// As [`Context::home`].
@@ -225,5 +225,5 @@ impl Handle {
     }
 }
 
-// SAFETY: it points to shared memory and its own box. Its thread makes it. It moves only before its instance runs.
+// SAFETY: a handle points to shared memory and its own box. Its thread makes it, and it moves only before its instance runs.
 unsafe impl Send for Handle {}

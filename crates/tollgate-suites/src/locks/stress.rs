@@ -14,7 +14,7 @@ use crate::prelude::*;
 
 pub(super) const WORKERS: usize = 4;
 
-/// A signal frame with the widest registers fits.
+/// A signal frame with the widest registers fits into this stack.
 const STACK: usize = 256 << 10;
 
 /// Threads, and their locks.

@@ -45,7 +45,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Memory by each operation and by all processors, and reads from the caches of this core.
+/// Selects memory by each operation, reads and copies by all processors, and reads from the caches of this core.
 fn says_most(params: &Params, machine: &Topology) -> bool {
     let Ok((op, by)) = chosen(params) else { return false };
     let caches = Sizes::of(machine);
@@ -97,7 +97,7 @@ fn usual_ways(on: Architecture) -> impl Iterator<Item = (Op, By)> {
     Op::ALL.iter().map(move |&op| (op, usual_by(op, on))).filter(move |&(op, by)| is_on(on, op, by))
 }
 
-/// A curve of reads, writes and copies; for the others a cached size and memory.
+/// A curve for reads, writes and copies; for the other operations a cached size and the largest one.
 fn usual(on: Architecture, last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let (cached, largest) = (sizes.get(2).copied(), sizes.last().copied().unwrap_or_default());
@@ -123,7 +123,7 @@ fn of_all_processors(machine: &Topology) -> Vec<Params> {
     ways.map(|(op, by)| case(op, by, kib, Page::Small, threads)).collect()
 }
 
-/// Returns KiB for each of `sharers` of a last-level cache: four times that cache together, and at least four times L2 each.
+/// Returns the KiB of each of the `sharers` of a last-level cache: together four times that cache, each at least four times L2.
 fn of_each_thread(caches: Sizes, sharers: u64) -> u64 {
     let together = caches.last.saturating_mul(4) / sharers.max(1);
     together.max(caches.l2.saturating_mul(4)).next_multiple_of(1 << 20) >> 10

@@ -2,8 +2,8 @@
 //!
 //! A batch begins in the state that its own use leaves. Before it the cycle of lines is followed, untimed: all of it, or as many
 //! lines as the caches hold, and then until the times of a stretch repeat ([`Settling`]). One buffer serves every size of a page
-//! size; a size whose cycle is not there writes it first. That alone would leave another state: more lines that were just written
-//! in address order are cached than the walk keeps there, and fewer of the page tables' own. The order is an invertible mixing of
+//! size; a size whose cycle is not there writes it first. Writing alone would leave another state: more lines cached that were just
+//! written in address order than the walk keeps there, and fewer lines of the page tables. The order is an invertible mixing of
 //! line numbers, which no prefetcher predicts.
 
 use std::sync::{Arc, Mutex};

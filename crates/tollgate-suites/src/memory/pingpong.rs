@@ -1,7 +1,7 @@
 //! Round trips of one cache line between two processors.
 //!
-//! A store passes the line on as a program passes data: it is a release, and the load that waits for it an acquire. Every MOV of
-//! x86-64 is one (Intel SDM vol. 3, 9.2.2); arm64 has STLR and LDAR for it.
+//! A store passes the line on as a program passes data: it is a store-release, and the load that waits for it a load-acquire. On
+//! x86-64 every MOV is one or the other (Intel SDM vol. 3, 9.2.2); arm64 has STLR and LDAR for this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

@@ -291,7 +291,7 @@ struct Storing {
     buffers: Buffers,
     own: Position,
     theirs: Position,
-    /// The other thread's earlier stores do not count.
+    /// The smallest value that counts as the other thread's: 0 in a shared buffer.
     since: u64,
     shared: bool,
     /// True if both threads begin at the same line.

@@ -1,6 +1,6 @@
 //! Page walks: dependent loads of one line in each of many pages, in small pages and in huge ones.
 //!
-//! Both page sizes read the same lines at the same distances, so the caches respond alike and only the walk differs. The
+//! Both page sizes read the same lines at the same distances, so the caches respond equally and only the walk differs. The
 //! stride sets how close page-table entries are: those of eight adjacent pages share a line; with 32 KiB none do.
 
 use std::sync::{Arc, Mutex};

@@ -20,7 +20,7 @@ pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Re
 }
 
 words! {
-    /// When the time of a creation ends, if not always with the child's exit.
+    /// When the time of a creation ends. Cases without the parameter always measure until the child's exit.
     enum Until("until") { Always = "", Return = "return", Exited = "exited" }
 }
 

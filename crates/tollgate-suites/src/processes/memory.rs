@@ -18,7 +18,7 @@ pub(super) enum Memory {
 }
 
 words! {
-    /// 4 KiB, or 2 MiB that are transparent.
+    /// Small pages, 4 KiB on x86-64, or transparent huge pages.
     pub(super) enum Page("page") { Small = "4k", Huge = "thp" }
 }
 

@@ -131,7 +131,7 @@ words! {
 }
 
 words! {
-    /// A part of its memory, in the order of their batches.
+    /// The parts of a population's memory, in the order of their batches.
     enum Part("part") { All = "", DirtyPages = "dirty-pages", PageTables = "page-tables", KernelStack = "kernel-stack" }
 }
 
@@ -277,7 +277,7 @@ impl Waiting {
     }
 
     fn wait_for(&self, population: &Population, scope: Of) -> Result<()> {
-        /// Waits without a report after which a task counts as killed, or futex waits as forbidden.
+        /// After this many waits without a report a task counts as killed, or futex waits as forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let (mut seen, mut idle) = (0, 0);

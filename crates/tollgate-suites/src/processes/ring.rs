@@ -286,7 +286,7 @@ impl Children {
 
 impl Drop for Children {
     fn drop(&mut self) {
-        // All at once: one that waits for another would be woken by its end.
+        // All children at once: a child that waits for another would be woken by the other's end.
         self.0.iter().for_each(|child| child.kill(libc::SIGKILL));
     }
 }

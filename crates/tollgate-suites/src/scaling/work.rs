@@ -7,7 +7,7 @@ use tollgate_engine::parallel::Work;
 struct Calls<F>(F);
 
 impl<F: FnMut() -> i64> Calls<F> {
-    /// Not inlined, like a program's wrapper: the kernel's returns take another time below a loop without calls (`timed_loop!`).
+    /// Not inlined, like a program's wrapper: the kernel's returns take a different time in a loop without calls (`timed_loop!`).
     #[inline(never)]
     fn once(&mut self) -> i64 {
         (self.0)()

@@ -118,7 +118,7 @@ pub(super) unsafe fn traps(
 ) -> Result<bool> {
     let mut handled = Handled::of_code(signal, handler, code as *const () as usize);
     handled.install()?;
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     unsafe { code() };
     Ok(handled.remove() == 1)
 }

@@ -78,7 +78,7 @@ impl Wait {
         }
     }
 
-    /// Waits for the next event. `alive` counts traced threads that have not ended. `looks`: only that tells when all is over.
+    /// Waits for the next event. `alive` counts traced threads that have not ended. With `looks`, only `alive` tells when all is over.
     pub fn next(&mut self, signals: &Signals, looks: bool, alive: impl Fn() -> u64) -> io::Result<Next> {
         loop {
             let now = Instant::now();

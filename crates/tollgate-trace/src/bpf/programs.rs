@@ -322,7 +322,7 @@ fn save_live(a: &mut Assembler, thread: Register, lane: Register) {
     copy_live(a, (thread, field!(Thread, live)), (lane, field!(Lane, live)));
 }
 
-/// Does the same unless [`remaining`] has added up the thread meanwhile. It is not traced after that, but the lane does not know.
+/// Does the same unless [`remaining`] has added up the thread meanwhile. The thread is not traced after that, but the lane does not know.
 fn save_unless_ended(a: &mut Assembler, thread: Register, lane: Register) {
     let ended = a.label();
     if_flagged(a, thread, Thread::ENDED, ended);

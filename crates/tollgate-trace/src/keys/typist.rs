@@ -33,7 +33,7 @@ pub(super) struct Typed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pressed {
     pub at_ns: u64,
-    /// From then to the first byte for the screen.
+    /// Nanoseconds from then to the first byte for the screen.
     pub screen_ns: Option<u64>,
 }
 

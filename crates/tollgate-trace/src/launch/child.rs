@@ -20,7 +20,7 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// A process that waits to be released. If it was not, dropping this kills it.
+/// A process that waits to be released. Dropping this kills a process that was not released.
 pub(crate) struct Child {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,

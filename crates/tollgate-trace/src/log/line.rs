@@ -80,7 +80,7 @@ pub(super) enum Open {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Returned {
-    /// Whether it did: `= ?` stands for a call that its thread did not survive.
+    /// Whether the call returned: `= ?` stands for a call that its thread did not survive.
     pub is_back: bool,
     /// The result; for an error the negative errno.
     pub result: i64,
@@ -120,7 +120,7 @@ impl<'a> Line<'a> {
         is_call.then_some(line)
     }
 
-    /// Returns whether a thread or a time precedes it, as before no line of the command's own output.
+    /// Returns whether a thread or a time precedes it. Neither precedes a line of the command's own output.
     fn is_marked(&self) -> bool {
         self.thread.is_some() || self.stamp != Stamp::default()
     }

@@ -28,7 +28,7 @@ pub struct Source {
     file: Option<File>,
 }
 
-/// The number of open files, and whether the kernel lacks them.
+/// The number of open files, and whether the kernel has no such files.
 #[derive(Debug)]
 pub struct Files {
     open: usize,
@@ -143,7 +143,7 @@ fn on_cpu(on_cpu_ns: u64) -> Parts {
     Parts { on_cpu_ns, ..Parts::default() }
 }
 
-/// Splits the time. A preempted thread takes its run time and its wait for a processor; one that gave it up takes all of it.
+/// Splits the time. A preempted thread gets its run time and its wait for a processor; a thread that gave it up gets all of the time.
 fn split(wall_ns: u64, run: u64, ready: u64, gave_away: bool) -> Parts {
     let on_cpu_ns = run.min(wall_ns);
     let runqueue_ns = ready.min(wall_ns - on_cpu_ns);

@@ -12,7 +12,7 @@ use super::image::Image;
 
 const MOST_MAPS: u64 = 16 << 20;
 const MOST_KEPT: usize = 1 << 18;
-/// A process is a copy of its parent, and so on: at most this many are searched for a mapping.
+/// A process is a copy of its parent, and so on: at most this many ancestors are searched for a mapping.
 const MOST_PARENTS: usize = 64;
 /// A frame in code outside of any known mapping. Its address would say nothing, since it differs in each execution.
 const UNKNOWN: &str = "[unknown]";

@@ -5,7 +5,7 @@ use tollgate_os::paths;
 
 use super::functions::Functions;
 
-/// A larger file has no names.
+/// A larger file is not read, so its functions have no names.
 const MOST_BYTES: u64 = 512 << 20;
 const PAGE: usize = 4096;
 
@@ -29,7 +29,7 @@ pub struct UserFunction {
 }
 
 impl UserCode {
-    /// Reads those of these files that have code. `number` is that of a page's contents. A page that two files have is the first one's.
+    /// Reads those files that are ELF files. `number` maps a page's contents to a number. A page that two files share belongs to the first.
     pub fn of(program: Option<&Path>, files: &[PathBuf], number: fn(&[u8; PAGE]) -> u64) -> Self {
         let mut code = Self { pages: HashMap::new(), files: Vec::new() };
         let program = program.and_then(|path| path.canonicalize().ok());

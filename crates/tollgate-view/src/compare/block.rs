@@ -116,7 +116,7 @@ impl<'c, 'a> Block<'c, 'a> {
     fn beneath(&self, hidden: usize) -> String {
         let notes = notes::all(self.comparison, hidden, self.head.is_helpful);
         let notes = notes.iter().map(|line| paragraph(line, self.width, ""));
-        // The value of a fact may be long; the first one proves, or is likeliest.
+        // Values of facts may be long, so sentences about unproven causes are cut to one line.
         let is_proven = self.comparison.proven.is_some();
         let sentence = |line: &String| {
             if is_proven {

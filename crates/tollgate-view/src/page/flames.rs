@@ -1,8 +1,8 @@
 //! Flame graphs as a separate file: SVG that shows, without a script, what the functions of stacks take.
 //!
 //! A frame is as wide as its own number and those of all that it calls, which is above it. A second graph is of the same kind, and
-//! its colours show what each function itself takes more or less than in the first: every stack of it is known, so a difference is
-//! one of the function that has it, and not of its callers.
+//! its colours show what each function itself takes more or less than in the first: every stack of it is known, so a difference
+//! belongs to the function that has it, not to its callers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ const NARROW: f64 = 0.5;
 const LEAST_LETTERS: usize = 3;
 /// Characters of a line of sentences.
 const LINE: usize = 190;
-/// Frames that are deeper count for this one.
+/// Deeper frames count as part of the frame at this depth.
 const DEEPEST: usize = 512;
 /// Shares of the largest change from which on a colour is stronger.
 const LEVELS: [f64; 3] = [0.01, 0.1, 0.5];
@@ -64,7 +64,7 @@ pub fn flames(all: &[Flames<'_>], unit: &str) -> String {
 #[derive(Debug, Default)]
 struct Frame<'a> {
     own: u64,
-    /// Its own and those of all that it calls.
+    /// Its own number and those of all frames that it calls.
     total: u64,
     callees: BTreeMap<&'a str, Frame<'a>>,
 }
@@ -84,7 +84,7 @@ impl<'a> Frame<'a> {
         root
     }
 
-    /// The largest change of a function that this and `before` have.
+    /// The largest change of a function of this graph; a function that `before` lacks counts as 0 there.
     fn largest_change(&self, before: Option<&Self>) -> u64 {
         let of_callees = self
             .callees
@@ -94,7 +94,7 @@ impl<'a> Frame<'a> {
         of_callees.max().unwrap_or_default().max(own)
     }
 
-    /// The numbers of frames that `other` lacks.
+    /// The sum of the numbers of frames that `other` lacks.
     fn without(&self, other: &Self) -> u64 {
         let of = |(name, callee): (&&str, &Self)| match other.callees.get(name) {
             Some(other) => callee.without(other),
@@ -103,7 +103,7 @@ impl<'a> Frame<'a> {
         self.callees.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// How many frames are narrow, and the numbers of those that are in none.
+    /// How many frames are too narrow to be drawn, and the sum of the numbers of the outermost of them.
     fn narrow(&self, scale: f64) -> (usize, u64) {
         let mut all = (0, 0_u64);
         for callee in self.callees.values() {
@@ -134,7 +134,7 @@ struct Graph<'u> {
 
 /// How the frames of one graph are drawn.
 struct Drawn<'f, 'a> {
-    /// Pixels of one.
+    /// Pixels for each unit of the numbers.
     scale: f64,
     bottom: f64,
     whole: u64,
@@ -272,7 +272,7 @@ impl Drawn<'_, '_> {
     }
 }
 
-/// The class of a function whose own number was and is this.
+/// The class of a function whose own number was `before` and is `now`.
 fn changed(before: u64, now: u64, largest: u64) -> String {
     if before == now {
         return "vn s1".to_owned();

@@ -22,7 +22,7 @@ pub struct Cell {
 const SHADES: usize = 6;
 /// With more processors figures do not fit in the cells.
 const MOST_FIGURES: usize = 12;
-/// With more processors not each is named.
+/// With more processors, only some are named.
 const MOST_NAMES: usize = 32;
 
 impl Heat {

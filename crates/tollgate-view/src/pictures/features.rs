@@ -130,7 +130,7 @@ fn left(counters: &[Counter]) -> String {
     if met.is_empty() { "not tested".to_owned() } else { met.join(", ") }
 }
 
-/// Bytes of this program; the kernel's part is the machine's.
+/// Judges the bytes that a lock takes in this program. The kernel's bytes depend on the machine, so they are only evidence.
 fn footprint(summary: &Summary, by: &str) -> Option<Cell> {
     const SMALL: f64 = 64.0;
     const MEDIUM: f64 = 160.0;

@@ -13,7 +13,7 @@ pub const BENCHMARK: &str = "locks/producer-consumer";
 /// The lock whose throughput is 1, as in the published comparison.
 pub const BASE: &str = "futex-trylock-pi";
 
-/// Times of an item, ns, by lock, in the order of the run, and by threads.
+/// Times of an item in ns: by lock, in the order of the run, and by number of threads.
 pub type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
 
 /// `None` if the system call or all others were not measured.

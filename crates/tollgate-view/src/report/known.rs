@@ -82,8 +82,8 @@ fn named(table: &Table) -> String {
     }
 }
 
-/// The suite beside which a fact is listed: the first of which it affects half of the cases, or else the one of which it affects
-/// the largest share. A general fact has none.
+/// The suite beside which a fact is listed: the first suite in which it affects at least half of the cases, or else the one in which
+/// it affects the largest share. A general fact has no suite.
 fn place<'a>(effect: &Effect, suites: &[(&'a str, Vec<&Case>)]) -> Option<&'a str> {
     if effect.is_general() {
         return None;

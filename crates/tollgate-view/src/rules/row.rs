@@ -27,7 +27,7 @@ pub fn row<'a>(summary: &'a Summary, pattern: &str) -> Option<Row<'a>> {
     row_of(summary, pattern, is_time)
 }
 
-/// Likewise a row whose figures are such.
+/// Like [`row`], for a row whose figures satisfy `is_such`.
 pub fn row_of<'a>(
     summary: &'a Summary,
     pattern: &str,

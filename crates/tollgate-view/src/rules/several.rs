@@ -183,7 +183,7 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence: sentence + ".", from: cases(rows) })
 }
 
-/// From which amount of written memory on posix_spawn is faster.
+/// The amount of written memory from which on posix_spawn is faster.
 fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     let started = |mib: u32, how: &str| {
         let page = if mib > 0 { "page=4k, " } else { "" };
@@ -218,7 +218,7 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// From where on a gain is above zero, by linear interpolation between points of an amount and its gain.
+/// The amount from which on a gain is above zero, by linear interpolation between points of an amount and its gain.
 fn break_even(points: &[(f64, f64)]) -> Option<f64> {
     let first = points.first().filter(|(_, gain)| *gain > 0.0).map(|(amount, _)| *amount);
     let crossing = || {

@@ -11,17 +11,17 @@ use crate::summary::{BASELINE, Summary};
 pub(super) struct Pair {
     slow: &'static str,
     fast: &'static str,
-    /// The least ratio that is worth a sentence, by both intervals. `None`: the ratio of the medians alone is.
+    /// The least ratio that is worth a sentence, by both intervals. `None`: any ratio of the medians is worth one.
     least: Option<f64>,
     text: &'static str,
 }
 
 pub(super) struct Cost {
     pair: Pair,
-    /// The ratio on a machine without a hypervisor and with a local SSD: the further above it, the earlier it is shown.
+    /// The ratio on a machine without a hypervisor and with a local SSD: the further a ratio is above it, the earlier it is shown.
     usual: f64,
     cause: &'static str,
-    /// The cause if neither that nor a fact is one.
+    /// The cause to name if `cause` is empty and no fact is a cause.
     otherwise: &'static str,
     action: &'static str,
     /// Another row that is faster, and the addition to the action.

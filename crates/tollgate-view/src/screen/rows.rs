@@ -51,8 +51,8 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// Adds the other rows if more than half of them fit this many lines: those of some suites. Without headlines, as many as
-    /// fit.
+    /// Adds the other rows if more than half of them fit in this many lines, as in a run of some suites. Without headlines, it adds
+    /// as many as fit.
     pub(super) fn fill(&mut self, summary: &'a Summary, room: usize) {
         let of_headlines = headlines(summary);
         let is_headline = |row: &CaseRow| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
@@ -282,7 +282,7 @@ fn cells(figures: &Figures) -> [String; 4] {
     let median = shown(figures.estimate.median);
     let unit_name = median.split_once(' ').map_or("", |(_, unit)| unit);
     let words = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
-    // An interval narrower than the median's digits has no room for more of them, and no use.
+    // If an interval is narrower than the last digit of the median, there is no room for more digits, and no use.
     let in_short = || {
         let ends = figures.estimate.interval?;
         let (low, high) = (shown(ends.low), shown(ends.high));

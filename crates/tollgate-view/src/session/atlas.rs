@@ -61,7 +61,7 @@ fn kernels(atlas: &Atlas) -> Table {
     Table::of_cells(["", "kernel", "cases", "more", "fewer"], kernels.map(row)).with_words(&["kernel"])
 }
 
-/// In blocks of as many kernels as fit with `all`, otherwise as signs if not all fit.
+/// With `all`, counts in blocks of as many kernels as fit; otherwise counts if all kernels fit, or else signs.
 fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String {
     let number = atlas.kernels.len();
     let fits = |kernels: Range<usize>| {

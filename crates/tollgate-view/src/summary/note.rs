@@ -22,7 +22,7 @@ pub enum Note<'a> {
     Noisy(Noise),
     Emulated,
     BelowLimit,
-    /// This many of all batches of a count had another event, such as a timer tick, and were left out.
+    /// The batches of a count that had another event, such as a timer tick, and were left out; and the number of all batches.
     Apart(u64, u64),
     Throughput(f64),
     /// Operations per second of this many threads or processes together.

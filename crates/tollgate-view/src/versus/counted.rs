@@ -135,7 +135,7 @@ impl Function {
         self.sides.iter().map(|side| apart(*side, base)).max().unwrap_or_default()
     }
 
-    /// The largest difference of neighbours.
+    /// The largest difference between neighbouring sides.
     fn step(&self) -> u64 {
         self.sides.windows(2).map(|pair| apart(pair[0], pair[1])).max().unwrap_or_default()
     }
@@ -163,7 +163,7 @@ fn called((file, name): Key<'_>) -> String {
 const LEAST_RENAMED: u64 = 500;
 
 /// Functions by their names. With two sides, a function that only the first has and one that only the second has are the same if
-/// both have equal counts that no other one has. Programs that are not divided on one side are one on all.
+/// both have equal counts that no other one has. If one side does not divide programs into functions, each side has one row for them.
 fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
     let is_whole = |function: &FunctionCount| function.file.is_none() && function.name.is_none();
     let is_divided = !lists.iter().flatten().any(is_whole);

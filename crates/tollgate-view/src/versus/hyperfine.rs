@@ -73,7 +73,7 @@ pub fn csv(session: &Session) -> String {
     spreadsheet::rows(header.collect(), rows, Terminator::Any(b'\n'))
 }
 
-/// The table of `--export-markdown`; without a unit in that of the first command's mean. Each is related to the fastest.
+/// The table of `--export-markdown`, in `unit` or else in that of the first command's mean. Each mean is related to the fastest.
 pub fn markdown(session: &Session, unit: Option<TimeUnit>) -> String {
     let results = measured(session, true);
     let unit =

@@ -13,7 +13,7 @@ use tollgate_trace::output::text as words;
 
 const LONGEST: usize = 32;
 
-/// The meaning of the last lines but one.
+/// The meaning of the line `rest`, the last but one of each table.
 pub(crate) const REST: &str =
     "rest: tracing, the start that timed executions exclude, and medians, which do not sum.";
 
@@ -51,7 +51,7 @@ impl Lines {
         parts.chain(self.end(self.split.rest_of_parts())).collect()
     }
 
-    /// At most this many calls, the others together, and what is beside them.
+    /// At most this many calls, the sum of the others, and the times that belong to no call.
     pub(crate) fn calls(&self, most: usize) -> Vec<Shown> {
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
         let (shown, others) = self.split.calls.split_at(most.min(differ));
@@ -100,7 +100,7 @@ impl Lines {
         Shown::new(name, line, self.split.timed.difference, |ns| self.show(ns))
     }
 
-    /// The rest of the timed executions, and those.
+    /// The rest, and the timed executions, to which all lines sum.
     fn end(&self, rest: Line) -> [Shown; 2] {
         [self.line("rest", rest).of_rest(), self.line("real, timed", self.split.timed)]
     }

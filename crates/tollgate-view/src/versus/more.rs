@@ -22,8 +22,8 @@ pub const QUANTITIES: [(&str, &str); 4] =
 
 /// Executions of each side that make equal counts exact.
 const FEWEST: usize = 3;
-/// The orders of the executions of two equal sides, of which one has all counts of one side below those of the other. With 999
-/// others, that order is chance in 0.1 % of comparisons.
+/// The counts of two equal sides can follow each other by size in a number of orders; in one, all counts of the base come first. If
+/// there are this many orders, chance gives that one in 0.1 % of comparisons.
 const ORDERS: f64 = 1000.0;
 const MOST_NAMED: usize = 6;
 
@@ -118,7 +118,7 @@ impl Found {
         }
     }
 
-    /// Counts of guests have their verdicts, by what two boots differ by.
+    /// Counts of guests already have verdicts, which allow for the difference between two boots.
     fn compare_counted(&mut self, session: &Session, base: &Cell, other: &Cell, is_traced: bool) {
         let comparison = comparison_of(session, other);
         let row = |case: &str| comparison.and_then(|comparison| comparison.row(&Case::plain(case)));
@@ -131,7 +131,7 @@ impl Found {
                     let line = format!("{name} {} ({} {})", whole(now), base.label, whole(before));
                     more.push((name, now - before, line));
                 }
-                // The parts of the sum decide if they are known: few executions of it do not.
+                // The parts of the sum decide if they are known; few executions may leave the sum itself inconclusive.
                 Some(sum)
                     if case == INSTRUCTIONS
                         && sum.result.verdict == Verdict::Inconclusive

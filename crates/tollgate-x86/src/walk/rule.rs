@@ -54,7 +54,7 @@ pub enum Rule {
     NotOutward { dpl: u8, cpl: u8 },
     /// A return does not lead to a more privileged level.
     NotInward { rpl: u8, cpl: u8 },
-    /// Non-conforming code has the level that it is to run at; conforming code may have a lower DPL.
+    /// The DPL of non-conforming code is the level at which it will run; conforming code may have a lower DPL.
     CodeLevel { dpl: u8, level: u8, conforming: bool },
     /// The selector's RPL is not beyond what the level allows.
     Requested { rpl: u8, cpl: u8 },
@@ -64,7 +64,7 @@ pub enum Rule {
     Writable,
     /// The stack's selector and descriptor have the level.
     StackLevel { rpl: u8, dpl: u8, level: u8 },
-    /// A null stack selector is allowed: in 64-bit mode at levels 0 to 2, with that RPL.
+    /// A null stack selector is allowed: in 64-bit mode at levels 0 to 2, with the level as its RPL.
     NullStack,
     /// The limit of the TSS includes the last byte of the field.
     TaskLimit { last: u16, limit: u32 },

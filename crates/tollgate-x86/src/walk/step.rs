@@ -16,7 +16,7 @@ pub enum Step {
     Begin { crossing: Crossing, mode: Option<Mode>, width: Width, vendor: Vendor, cpl: Option<u8> },
     /// CR4.CET is set, and its steps are not modelled.
     WithoutCet,
-    /// An entry of a table is looked up. Entries are `scale` bytes apart; `within` says whether all of it lies within the
+    /// An entry of a table is looked up. Entries are `scale` bytes apart; `within` says whether the whole entry lies within the
     /// limit, if known.
     Entry {
         directory: Directory,
@@ -47,8 +47,8 @@ pub enum Step {
     Unchecked { whether: &'static str, missing: Unknown },
     /// The level is compared with that of the new code segment.
     Level { from: u8, dpl: u8, conforming: bool },
-    /// The stack of the new level or of the interrupt stack table is read from the task-state segment: from which
-    /// addresses, with the selector of the TSS. Long mode has no stack segment.
+    /// The stack of the new level or of the interrupt stack table is read from the task-state segment. The step has the
+    /// addresses that are read and the selector of the TSS. Long mode has no stack segment.
     TaskStack {
         ring: u8,
         stack: u8,

@@ -49,7 +49,7 @@ pub fn locks(results: &locks::Results, began: SystemTime, label: Option<Label>) 
     let measurements = results.rows.iter().map(|row| {
         let outcome = match (&row.ticks, unit) {
             (Ok(samples), Some((unit, provenance))) => {
-                // A machine for each sample.
+                // Each sample counts as a machine of its own.
                 let rounds: Vec<_> =
                     samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
                 measured(&rounds, results.operations, unit, provenance)

@@ -230,9 +230,9 @@ fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environ
 /// The state of the machine that differs between the turns of one environment. State 0 is that of the base.
 enum Alternated {
     Nothing,
-    /// Has the value before, or the other one.
+    /// The setting has its previous value, or the other one.
     Knob(KnobSetting),
-    /// All are off, one of them is on, or all are.
+    /// All switches are off, one of them is on, or all are.
     Switches(Vec<Switch>),
 }
 
@@ -315,7 +315,7 @@ impl Alternated {
         }
     }
 
-    /// The least time of a turn: long against what the slowest switch takes.
+    /// The least time of a turn, which is long compared with the time that the slowest switch takes.
     fn turn(&self) -> Duration {
         const LEAST: Duration = Duration::from_millis(100);
         const TIMES: u32 = 10;
@@ -325,7 +325,7 @@ impl Alternated {
         }
     }
 
-    /// Those that are on in a state.
+    /// The switches that are on in a state.
     fn switched(&self, state: usize) -> Vec<Switched> {
         let Self::Switches(all) = self else { return Vec::new() };
         let on = all.iter().enumerate().filter(|(at, _)| is_on(*at, state, all.len()));
@@ -342,7 +342,7 @@ impl Alternated {
     }
 }
 
-/// Whether a switch is on in a state of this number of switches.
+/// Whether the switch at this position is on in a state, if there are this many switches.
 fn is_on(at: usize, state: usize, number: usize) -> bool {
     state == at + 1 || state == number + 1
 }
@@ -502,8 +502,8 @@ impl Prepared {
         self.sides.iter().map(of).collect()
     }
 
-    /// The name of each, and its part in the session. A single one is not a session. If only their starts are measured, those are
-    /// paired round by round anywhere.
+    /// The name of each environment, and its part in the session. A single one is not a session. Starts, if only these are measured,
+    /// are paired round by round in every environment.
     pub fn parts(&self, id: &RunId, only_starts: bool) -> Vec<(String, Option<Part>)> {
         let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
         let alternated = self.alternated.borrow();

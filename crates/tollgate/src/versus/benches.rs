@@ -283,7 +283,7 @@ fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> 
     Ok(names.into_iter().enumerate().map(|(at, name)| given.get(at).cloned().unwrap_or(name)).collect())
 }
 
-/// With its whole path: another command may be given in another directory, where a file of that name is a different one.
+/// A build as a run keeps it, with its whole path, since a file of the same name in another directory is a different one.
 fn kept(program: &Path, name: &str, harness: &Harness) -> Command {
     Command {
         line: program.display().to_string(),

@@ -28,7 +28,7 @@ use crate::args::versus::{LengthArgs, ResultArgs, VersusArgs};
 use crate::failure::Failure;
 use crate::{out, say};
 
-/// How long a commit is timed at first. Twice as long each time that leaves it open.
+/// The time for which a commit is timed at first. It doubles after each attempt that leaves the commit open.
 const TIME: Duration = Duration::from_secs(30);
 const ATTEMPTS: u32 = 4;
 const MOST_LOG: u64 = 1 << 20;
@@ -177,7 +177,7 @@ impl Ends {
 }
 
 struct Search<'a> {
-    /// Those of each comparison.
+    /// The arguments of each comparison.
     args: &'a VersusArgs,
     is_quiet: bool,
     repository: Repository,

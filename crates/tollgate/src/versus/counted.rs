@@ -46,7 +46,7 @@ const STEADY: u32 = 15;
 const ENOUGH: u64 = 300_000_000;
 /// Instructions of this program, before it becomes the command and after its end, and code that a program makes itself.
 const IN_NO_FILE: &str = "[no file]";
-/// Seconds of this machine in which the guest's clock advances by one, plus the time of a start: for commands that never end.
+/// Seconds of this machine for each second of the guest's clock, and the time of a start: the limit for commands that never end.
 const SLOWER: u32 = 10;
 const START: Duration = Duration::from_secs(60);
 /// Guests at the same time; each has 512 MiB or more.
@@ -131,7 +131,7 @@ pub fn execute(
         found.push(counted.found);
     }
     let places: Vec<&String> = args.environments.iter().filter(|place| !work.is_lost(place)).collect();
-    // Those of a place are those of its last boot.
+    // The facts of a place are those of its last boot.
     let facts = facts.split_off(facts.len().saturating_sub(places.len()));
     let rounds = found.iter().map(number).min().unwrap_or_default();
     Ok(Executed { stacks, ..executed(&places, began, found, facts, rounds, functions)? })
@@ -235,7 +235,7 @@ impl Brought {
         }
     }
 
-    /// The code of all files. The command's own is the program that a shell executes, if that is one, or the first.
+    /// The code of all files. The command's own program is the only other one that it executes, as a shell does, or else its first file.
     fn code(&self, given: &Given) -> UserCode {
         let own = files_of(&given.order).into_iter().next().map(|(path, _)| path);
         let is_other = |path: &&PathBuf| {
@@ -258,7 +258,7 @@ impl Brought {
 
 /// A boot of a guest, which executes commands before anything is asked.
 struct Boot<'b> {
-    /// Their name in messages.
+    /// The name of the commands in messages.
     of: String,
     /// The guest, as the user named it.
     place: &'b str,
@@ -272,7 +272,7 @@ struct Boot<'b> {
 /// A guest that executes its commands.
 struct Launched {
     called: String,
-    // Ends before its log: that reads what it still writes.
+    // Dropped before the log, which reads what the guest still writes.
     environment: Environment,
     log: Box<dyn InstructionLog>,
     watched: Result<(), String>,
@@ -299,7 +299,7 @@ struct Work<'w> {
     accepts: Accepts,
     /// The first guest, until it is launched: its place, its name and itself.
     first: Option<(String, (String, Environment))>,
-    // Ends after it.
+    // Dropped after the guest.
     cleanup: Cleanup,
     began: Instant,
     done: u32,
@@ -423,8 +423,8 @@ impl<'w> Work<'w> {
         Ok((called, prepared))
     }
 
-    /// Boots all in turn and passes on what each counted. As many as there are processors execute their commands at the same time, since
-    /// their counts do not depend on what else the machine does.
+    /// Boots all in turn and passes on what each counted. At most as many guests as there are processors execute their commands at the
+    /// same time, since their counts do not depend on what else the machine does.
     fn count<'b>(
         &mut self,
         boots: &'b [Boot<'b>],
@@ -547,8 +547,8 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The functions of the watched execution, the largest first. Those of programs by the symbols of their files on this machine, which
-/// were copied.
+/// The functions of the watched execution, the largest first. The functions of programs are named by the symbols of
+/// their files on this machine, which were copied.
 fn by_function(inside: &mut Inside, code: &UserCode) -> Vec<FunctionCount> {
     let mut all = std::mem::take(&mut inside.functions);
     let Ok(sums) = &inside.sums else { return all };

@@ -139,7 +139,7 @@ impl Executed<'_> {
             conclude: around(number.pick(&args.around.conclude), true)?,
             cleanup: around(args.around.cleanup.as_ref(), false)?,
         };
-        // The directory of a build is of this machine and this day.
+        // The directory of a build exists only on this machine, and only for now.
         let parameters: Values = values.clone().into_iter().filter(|(name, _)| name != DIRECTORY).collect();
         let kept = Command {
             line: if values.contains_key(DIRECTORY) { given.to_owned() } else { line },

@@ -9,9 +9,9 @@ use tollgate_output::figures;
 pub struct Shown {
     shown: crate::run::progress::Shown,
     time: Duration,
-    /// If the number of rounds is known, it shows how much is done.
+    /// The number of rounds, if it is known: it shows how much is done.
     rounds: Option<u32>,
-    /// If instructions are counted, one command after the other: the number of commands.
+    /// The number of commands, if their instructions are counted one command after the other.
     counted: Option<usize>,
 }
 

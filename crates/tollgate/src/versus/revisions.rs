@@ -39,7 +39,7 @@ pub struct Side {
     pub name: String,
     /// Its build.
     pub directory: PathBuf,
-    /// For each layout its directory, or with --bench its program. None if it has one.
+    /// For each layout its directory, or with --bench its program. Empty if there is only one layout.
     pub layouts: Vec<PathBuf>,
 }
 
@@ -160,8 +160,8 @@ impl Revisions {
         })
     }
 
-    /// Gives each side this many layouts, or as many as there are. `None` asks for those that it has at first. Returns how many each has.
-    /// Where programs cannot be linked so, it is 1, and a note says why.
+    /// Gives each side this many layouts, or as many as there are. `None` stands for the number to begin with. Returns how many each
+    /// has: 1 if programs cannot be linked several times, and a note says why.
     ///
     /// # Errors
     /// A build that fails; a signal; programs that cannot be linked several times although --layouts asks for it.

@@ -1,9 +1,9 @@
 //! Counts the instructions of an operation in a guest under QEMU's translator with `-icount shift=0`, where each is one tick.
 //!
-//! A sample is the difference of two batches, one with twice the iterations of the other. So it excludes what a batch has once, such
-//! as the counter reads and the call of the loop. Next to a long operation that is negligible, and a sample is one batch of one: the
-//! fewer instructions a sample has, the fewer samples have a tick of the kernel. The same code takes the same instructions in each
-//! batch, unless the kernel's tick, another thread or a page of its own interferes. So samples that agree to the last instruction are
+//! A sample is the difference of two batches, one with twice the iterations of the other. So it excludes the fixed cost of a batch, such
+//! as the counter reads and the call of the loop. For a long operation that cost is negligible, and a sample is one batch of one: the
+//! fewer instructions a sample has, the fewer samples include a kernel tick. The same code takes the same instructions in each
+//! batch, unless the kernel's tick, another thread or a page fault interferes. So samples that agree to the last instruction are
 //! kept; the others are discarded and counted. Time decides nothing: two runs of the same guest make the same batches.
 
 use std::collections::BTreeMap;
@@ -23,13 +23,13 @@ use crate::refusal::{Refusal, Result};
 
 /// Operations of a batch: the first number whose batch is short enough.
 const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
-/// The most instructions of a batch of several operations. A kernel with 250 ticks a second has four million between two.
+/// The most instructions of a batch of several operations. With 250 ticks a second, a kernel executes four million between two ticks.
 const SHORT: u64 = 60_000;
 const LONG: u64 = 20_000;
-/// Samples of a case: the first number whose batches are few enough instructions. Two times seven do not overlap by chance once in
-/// 1,716.
+/// Samples of a case: the first number whose batches have few enough instructions. The ranges of two times seven samples are disjoint
+/// by chance once in 1,716 cases.
 const SAMPLES: [usize; 4] = [25, 15, 9, 7];
-/// This many equal samples are enough. If a quarter of an operation's batches differ, nine show none of them in one of 13 cases.
+/// This many equal samples are enough. If a quarter of an operation's batches differ, nine samples miss them all in one of 13 cases.
 const AGREED: usize = 9;
 /// Enough samples of an amount in bytes, which no tick of the kernel affects.
 const AMOUNTS: usize = 3;
@@ -55,7 +55,7 @@ impl Plan {
         // An amount is in bytes, which say nothing of instructions.
         let is_one = unit == Unit::Bytes || cost >= LONG;
         let fits = |&iterations: &u64| iterations == 1 || iterations.saturating_mul(cost) <= SHORT;
-        // If several, an even number: some operations of the kernel alternate between two paths.
+        // Several iterations are an even number: some operations of the kernel alternate between two paths.
         let mut iterations = OPERATIONS.iter().map(|&operations| match operations {
             1 => 1,
             several => several.div_ceil(ready.ops).next_multiple_of(2),
@@ -128,7 +128,7 @@ fn count(
     Ok(Readiness { counted: plan.iterations, ..instance.ready })
 }
 
-/// Instructions of one iteration, and of a batch of one with its untimed parts: the least of a few.
+/// Returns the instructions of one iteration, and of a batch of one with its untimed parts: the minima of a few tries.
 fn try_out(
     shared: &SharedResults,
     clock: Clock,
@@ -182,9 +182,9 @@ fn agree(samples: &[Sample], unit: Unit) -> bool {
     samples.len() >= enough && samples.windows(2).all(|pair| pair[0].ticks == pair[1].ticks)
 }
 
-/// Selects the samples to keep: those that agree, if they are at least three quarters of all. Ticks of the kernel are in one of
-/// twenty. Otherwise the operation varies: the kernel takes another path in a part of each second, or at each sixty-third page.
-/// Then those are kept in which no other thread took the processor, or all if each was disturbed.
+/// Selects the samples to keep: those that agree, if they are at least three quarters of all. About one sample in twenty has a kernel
+/// tick. Otherwise the operation varies: the kernel takes another path in a part of each second, or at each sixty-third page.
+/// Then the samples in which no other thread took the processor are kept, or all samples if each was disturbed.
 fn kept(samples: &[Sample]) -> Vec<bool> {
     let mut times: BTreeMap<i64, usize> = BTreeMap::new();
     samples.iter().for_each(|sample| *times.entry(sample.ticks).or_default() += 1);
@@ -200,7 +200,7 @@ fn kept(samples: &[Sample]) -> Vec<bool> {
     }
 }
 
-/// Whether the counter ticks once per instruction: more iterations of the empty loop, of two instructions, add exactly so much.
+/// Whether the counter ticks once per instruction: each further iteration of the empty loop, which has two, must add two ticks.
 fn steps_by_one(clock: Clock) -> Result<(), String> {
     const FEW: u64 = 1_000;
     const MANY: u64 = 3_000;

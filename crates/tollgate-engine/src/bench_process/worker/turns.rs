@@ -2,8 +2,8 @@
 //! done. Meanwhile the bench processes of the session's other environments wait.
 //!
 //! Before its timed batch each instance runs one that is not recorded. The other environment has left its own lines in the caches
-//! and its own branches in the predictors, and some kernels flush those between guests (IBPB). A batch with too few iterations
-//! for that has none: the loop's own first iteration is not timed either.
+//! and its own branches in the predictors, and some kernels flush those between guests (IBPB). A batch of fewer than
+//! [`WARM_UP_PART`] iterations has no such warm-up batch, only the loop's own first iteration, which is not timed either.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

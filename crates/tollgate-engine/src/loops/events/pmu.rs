@@ -31,7 +31,7 @@ const LIST: [Event; EVENTS] = [
     Event { kind: HardwareEvent::CacheMisses, rings: Rings::All },
 ];
 
-/// Without misses: of two hardware threads per core each may have four counters, and the kernel's watchdog takes one.
+/// Without misses: each of a core's two hardware threads may have only four counters, and the kernel's watchdog takes one of them.
 const WITHOUT_MISSES: usize = 4;
 /// Ring 3 alone, which kernel.perf_event_paranoid=2 allows.
 const USER: usize = 2;
@@ -105,8 +105,8 @@ impl Pmu {
         self.events == EVENTS
     }
 
-    /// Whether the group counts this here. The group of a processor counts what runs there now, that of a thread only itself. A
-    /// forked process has its parent's group, which goes on counting the parent.
+    /// Whether the group counts `of` here. A processor's group counts all threads there, a thread's group only the thread that opened
+    /// it. A forked process inherits its parent's group, which continues to count the parent.
     fn counts(&self, of: Of) -> bool {
         match self.scope {
             Scope::Processor(number) => cpu::current() == Some(number),
@@ -162,7 +162,7 @@ pub(super) fn own(of: Of) -> Option<&'static Pmu> {
 pub(crate) fn open(processor: Option<usize>, switches: bool) -> Result<String, NoPmu> {
     let found = permitted().and_then(|()| find(processor, switches, Group::open));
     let said = found.as_ref().map(Pmu::describe).map_err(Clone::clone);
-    // A process opens it once; a second call would find the first.
+    // A process opens its group once; a second call would not replace the first group.
     let _ = OWN.set(found.ok());
     said
 }

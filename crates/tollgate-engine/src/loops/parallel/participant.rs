@@ -53,7 +53,7 @@ impl Participant {
             Ok(work) => work,
             Err(error) => return refuse(board, slot, error.raw_os_error()),
         };
-        // The first operation finds what the last job left in caches and predictors.
+        // The first operation finds what the last job left in caches and predictors, so it is not counted.
         if let Err(error) = work.make(1) {
             return refuse(board, slot, Some(error));
         }
@@ -127,7 +127,7 @@ fn clock_of(board: &Board) -> Clock {
     }
 }
 
-/// Returns when the window begins; `None` if the thread that gave the job abandons it. The bound here is for the unforeseen.
+/// Returns when the window begins; `None` if the thread that gave the job abandons it. The time limit here is only a safeguard.
 fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
     /// Between clock reads.
     const SPINS: u32 = 1 << 10;

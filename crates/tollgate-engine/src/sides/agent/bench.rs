@@ -32,7 +32,7 @@ struct Pipes {
 }
 
 impl Pipes {
-    /// Also returns the descriptors of the other ends, which are kept open there.
+    /// Also returns the descriptors of the other ends, which stay open in `theirs`.
     fn new(theirs: &mut Option<(PipeReader, PipeWriter)>) -> io::Result<(Self, [i32; 2])> {
         let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
         let descriptors = [to_read.as_raw_fd(), to_write.as_raw_fd()];
@@ -96,7 +96,7 @@ impl Bench {
     }
 
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        // If it ends while it waits, that is found when it gets its next turn.
+        // If the process ends while it waits, that is found when it gets its next turn.
         let of_end = self.ended.iter().map(AsFd::as_fd);
         of_end.chain(self.turns.iter().map(|turns| turns.done.as_fd())).filter(|_| self.is_busy)
     }
@@ -115,7 +115,7 @@ impl Bench {
         }
     }
 
-    /// Hands out a turn. Fails if it waits for none. If the process has ended, the failed write is not an error: its end is news.
+    /// Hands out a turn. Fails if the process does not wait for one. If it has ended, a failed write is ignored: `news` reports the end.
     pub fn turn(&mut self, order: &TurnOrder) -> Result<(), String> {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_ready) else {
             return Err("no bench process is waiting for a turn".to_owned());
@@ -135,7 +135,7 @@ impl Bench {
             return None;
         }
         if done && let Some(turns) = &mut self.turns {
-            // Nothing to read means that it has ended.
+            // If there is nothing to read, the process has ended.
             if let Ok(1) = turns.done.read(&mut [0]) {
                 let was_ready = std::mem::replace(&mut turns.is_ready, true);
                 self.is_busy = false;

@@ -32,7 +32,7 @@ impl AgentLine<'_> {
         !self.inbox.rest().is_empty() || self.is_readable(Duration::ZERO).unwrap_or(true)
     }
 
-    /// Does the work for a request, with signs of life of what it does (or of nothing), and sends the answer. Earlier input stops it.
+    /// Does the work for a request, reports meanwhile what it does, if that is known, and sends the answer. Earlier input stops the work.
     pub fn work(
         &mut self,
         work: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Answer, Halt>,
@@ -51,7 +51,7 @@ impl AgentLine<'_> {
             if what != told || now - said >= SIGN {
                 (said, told) = (now, what.to_owned());
                 let sign = if what.is_empty() { Answer::Running(None) } else { Answer::Doing(told.clone()) };
-                // The next request notices the end of the line.
+                // If the connection has ended, the next request notices it.
                 let _ = frame::write(&mut self.streams.output, &sign);
             }
         });

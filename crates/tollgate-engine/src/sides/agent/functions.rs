@@ -32,7 +32,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
         addresses.iter().map(|&address| (address, Nearest::default())).collect();
     let mut symbols = symbols.take(MOST);
     let (mut line, mut is_hidden) = (Vec::new(), true);
-    // Symbols between two wanted addresses all belong to the next one, and only the last matters for those after it.
+    // Symbols between two wanted addresses are all offered to the second one; only the last of them matters for later addresses.
     loop {
         line.clear();
         match symbols.read_until(b'\n', &mut line) {
@@ -45,7 +45,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
         if !matches!(kind, b'T' | b't' | b'W' | b'w') {
             continue;
         }
-        // The first wanted address after it takes it; the others inherit it below.
+        // The first wanted address from the symbol on takes it; later ones inherit it below.
         if let Some((_, nearest)) = wanted.range_mut(start..).next() {
             nearest.offer(start, kind.is_ascii_uppercase(), name);
         }
@@ -65,7 +65,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
 }
 
 impl Nearest {
-    /// Takes the later one. Among several names of one address it prefers a global one without leading underscores.
+    /// Takes the symbol if it starts later. Among several names of one address it prefers a global one without leading underscores.
     fn offer(&mut self, start: u64, is_global: bool, name: &str) {
         let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
         let is_better = match start.cmp(&self.start) {

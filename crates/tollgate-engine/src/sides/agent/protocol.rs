@@ -26,8 +26,8 @@ pub const LONGEST_HELLO: usize = 1 << 16;
 /// The first bytes of an agent. No program prints them by chance.
 pub const MAGIC: [u8; 8] = *b"\x89tollg8\n";
 
-/// An agent that is silent this long is given up, even before its first byte. In less time a machine far away is reached, a
-/// container's image is loaded, and all facts are read. Tests of this crate use less: their agents are copies of the test.
+/// An agent that is silent this long is given up, even before its first byte. Reaching a distant machine, loading a container's
+/// image and reading all facts take less. Tests of this crate use less: their agents are copies of the test.
 pub const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 30 });
 
 /// The interval of the agent's signs of life while a request takes longer.
@@ -66,8 +66,8 @@ pub enum Request {
     End,
     /// A step of whole commands. Answers: [`Answer::Command`].
     Command(CommandRequest),
-    /// Execute a command of the user. Answers: [`Answer::Running`], then [`Answer::Executed`]. A request meanwhile ends it without
-    /// one.
+    /// Execute a command of the user. Answers: [`Answer::Running`], then [`Answer::Executed`]. Another request meanwhile ends the
+    /// command, without the second answer.
     Execute {
         /// Repeated in the answer.
         number: u64,

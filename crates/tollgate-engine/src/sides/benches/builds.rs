@@ -34,8 +34,8 @@ pub struct Build {
     pub name: String,
     /// The path of the program.
     pub program: PathBuf,
-    /// If it was linked several times with its functions in another order: the path of each program. Execution n of a bench is of the
-    /// program n modulo their number. Each build has as many.
+    /// If it was linked several times with its functions in another order: the path of each program. Execution n of a bench uses
+    /// program n modulo their number. All builds have the same number of programs.
     pub layouts: Vec<PathBuf>,
 }
 
@@ -151,8 +151,8 @@ impl Builds {
         }
     }
 
-    /// Lists each bench by itself, because one fails while all are listed. That one stays in the list by its own name, so that it
-    /// is left out for its message when it is timed. `None` if the harness lists without executing, or if that list fails too.
+    /// Lists each bench by itself, because one fails while all are listed. The failing bench stays in the list by its own name: when
+    /// it is timed, it is left out with its message. `None` if the harness lists without executing, or if that list fails too.
     fn one_by_one(
         &self,
         number: usize,

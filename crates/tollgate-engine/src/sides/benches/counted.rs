@@ -142,7 +142,7 @@ impl Counts {
             [short, long] => Some(more(short.wall_ns, long.wall_ns)),
             _ => None,
         });
-        // In the first execution after the start, the kernel finds things that it knows later.
+        // In the first execution after the start, the kernel finds things that it already knows in later ones.
         let total: Vec<f64> = totals.skip(1).collect();
         let sums = counted.inside.chunks(COMMANDS).nth(place).ok_or("was not counted")?;
         let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
@@ -158,7 +158,7 @@ impl Counts {
         Some(self.total.iter().map(|total| (total - user).max(0.0)).collect())
     }
 
-    /// Whether an iteration has more of them than executions differ by anyway.
+    /// Whether the iterations have more kernel instructions than executions differ by anyway.
     fn enters_kernel(&self) -> bool {
         let median = self.kernel().and_then(|kernel| stats::median(&kernel));
         median.is_some_and(|median| median * self.iterations as f64 > KERNEL_NOISE)

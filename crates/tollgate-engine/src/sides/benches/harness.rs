@@ -28,7 +28,7 @@ pub enum Harness {
     Template(Box<Template>),
 }
 
-/// How much a harness executes, equally in all builds, if it can be set. Its own choice by a first impression varies.
+/// How much a harness executes, equally in all builds, if it can be set. Its own choice rests on a first estimate and varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Iterations of a sample.
@@ -51,7 +51,7 @@ const MOST_ITERATIONS: f64 = 10e3;
 const MOST_OF_DIVAN: f64 = 500.0;
 /// The most iterations of a sample if their number is a power of two.
 const MOST_OF_A_SAMPLE: u64 = 8192;
-/// The time of a sample of Go, and the most samples: on a busy machine nothing disturbs one of the short ones.
+/// The time of a sample of Go, and the most samples: even on a busy machine, some of these short samples are undisturbed.
 const SAMPLE_OF_GO: f64 = 0.4e6;
 const MOST_OF_GO: f64 = 25.0;
 /// Samples of criterion, of which number n makes n times the iterations of the first. It demands at least ten.
@@ -284,7 +284,7 @@ impl Harness {
         }
     }
 
-    /// This many iterations, a power of two. Those of a sample of divan may each have an input prepared.
+    /// This many iterations, a power of two. Each iteration of a sample of divan may have an input prepared.
     pub(super) fn whole(&self, iterations: u64) -> Size {
         let most = if *self == Self::Divan { MOST_OF_A_SAMPLE } else { iterations };
         Size { sample: iterations.min(most), number: iterations.div_ceil(most) }

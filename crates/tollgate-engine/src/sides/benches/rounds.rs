@@ -1,6 +1,6 @@
-//! The executions of benches, from the first to the last. A round executes each due bench once in each build, in random order, as are
-//! the builds of each. First come those that the time can bring to the pairs of an interval, since too few pairs of each would give
-//! no verdict at all. Then come undecided comparisons, then those with wide intervals.
+//! The executions of benches, from the first to the last. A round executes each due bench once in each build; the benches, and the
+//! builds of each, are in random order. First come the benches that can get the pairs of an interval in the time left, since too few
+//! pairs of each would give no verdict at all. Then come undecided comparisons, then those with wide intervals.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub struct Plan {
     pub time: Duration,
     /// See [`crate::sides::versus::Plan::precision`].
     pub precision: f64,
-    /// No relative difference up to this counts.
+    /// Relative differences up to this do not count.
     pub asked: f64,
     /// An execution that takes longer has failed; `None` for twenty times the slowest so far, and 30 s.
     pub timeout: Option<Duration>,
@@ -163,7 +163,7 @@ impl Executions<'_> {
         Ok(())
     }
 
-    /// The figure of one execution. `None` if it failed, which is kept.
+    /// The figure of one execution. `None` if it failed; the reason is kept.
     fn figure(&mut self, at: usize, build: usize, so_far: &SoFar) -> Result<Option<f64>, Halt> {
         let Self { builds, executor, plan, watch, benches, began } = self;
         let (name, state) = (&plan.benches[at].name, &mut benches[at]);

@@ -19,7 +19,7 @@ use crate::{machine::interrupt, rounds::measure};
 
 /// Added to the time that a request may take.
 const MARGIN: Duration = Duration::from_secs(10);
-/// The most seconds here per second of a counting environment: QEMU's translator makes 20 to 100 of its 1,000 million instructions.
+/// The most seconds here per second of a counting environment, of whose 1,000 million instructions QEMU's translator makes 20 to 100 million.
 const SLOWEST: u32 = 60;
 /// The factor on the time in which a counting environment starts, and its agent gives a sign of life.
 const SLOWER: u32 = 9;

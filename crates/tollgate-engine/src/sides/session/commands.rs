@@ -58,7 +58,7 @@ impl<'c> Commands<'c> {
                 stages.iter_mut().map(|stage| -> &mut dyn Stage { stage }).collect();
             let found = commands::measure(group, &mut every, &Terms { deadline, ..*terms });
             drop(stages);
-            // The other errors are of processes of this side, and there is none.
+            // The other errors are about processes that this side starts, and it starts none.
             let found = found.unwrap_or_default();
             let mut ended = Ok(());
             let mut measured = Vec::new();

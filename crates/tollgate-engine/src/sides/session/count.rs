@@ -76,7 +76,7 @@ pub fn watch(log: &mut dyn InstructionLog, counting: &Counting<'_>) -> Result<()
     }
 }
 
-/// Starts the environment, in which the commands are executed, and asks its agent for the results. `watched` is of [`watch`].
+/// Starts the environment, in which the commands are executed, and asks its agent for the results. `watched` is the result of [`watch`].
 ///
 /// # Errors
 /// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
@@ -91,7 +91,7 @@ pub fn count_in(
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.name));
     side.start_within(counting.within).map_err(|gone| match gone {
-        // Until then nothing else is done there.
+        // Before its agent answers, the environment only executes the commands.
         Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.name))),
         gone => lost(gone),
     })?;

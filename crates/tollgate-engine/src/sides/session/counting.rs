@@ -26,7 +26,7 @@ pub const STALL: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 1 });
 /// A process ends after this long. On a busy machine the translator executes a hundred million instructions per second.
 pub const MOST: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 4 });
 
-/// A processor that waits for the host's disk executes other code meanwhile, and that varies each time.
+/// A processor that waits for the host's disk executes other code meanwhile, which varies each time.
 const OF_DISK: &str = "the guest's disk is a file on the host, whose timing varies; without cache=, or with on=brd, files are in the guest's memory";
 
 /// Returns the cases of a suite that are counted, in a guest with or without such a disk.
@@ -57,8 +57,8 @@ pub fn count(
     counted
 }
 
-/// How many environments are counted at the same time. Each takes a processor and some memory. More than there are processors
-/// took longer, because each waited for the others at each case: three on two processors 192 s instead of 150.
+/// How many environments are counted at the same time. Each takes a processor and some memory. More environments than processors
+/// took longer, because each waited for the others at each case: three on two processors took 192 s instead of 150 s.
 fn at_once() -> usize {
     /// Including the translator's own memory.
     const MEMORY: u64 = 1 << 30;
@@ -133,7 +133,7 @@ enum Course {
 }
 
 impl Started<'_, '_, '_> {
-    /// Takes its messages, and asks for the next thing. Does not wait for an answer.
+    /// Takes its messages, and sends the next request. Does not wait for an answer.
     fn go_on(&mut self, has_said: bool, teller: &mut Teller<'_>) -> Result<Course, Gone> {
         if !has_said {
             let is_late = self.heard.elapsed() > self.side.patience();

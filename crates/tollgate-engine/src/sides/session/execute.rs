@@ -16,9 +16,9 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// The time for a sign of life of an agent. It gives four per second, except while it drops files from the page cache.
 const LATE: Duration = Duration::from_secs(20);
 const COOLS: Duration = Duration::from_secs(300);
-/// Characters of a sentence that an agent may send, and bytes of a command's output.
+/// Characters of a sentence that an agent may send.
 const MOST_TEXT: usize = 400;
-/// Characters of a file's path (PATH_MAX of linux/limits.h).
+/// The last bytes of a command's output, which are kept.
 const MOST_SAID: usize = 16 << 10;
 
 /// Executes commands by these executors.
@@ -29,7 +29,7 @@ pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError
 /// executor as [`Halt::Lost`]. If the user stopped the work, [`Findings::interrupted`] has the signal.
 ///
 /// # Errors
-/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or without real times; [`BenchError::Interrupted`] before.
+/// Those of `work`; [`BenchError::NoEnvironment`] if none started, or if one counts instructions; [`BenchError::Interrupted`] before `work`.
 pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),
@@ -141,7 +141,7 @@ impl RemoteExecutor<'_, '_, '_> {
 
     pub(super) fn halt(&mut self, gone: Gone) -> Halt {
         if let Gone::Lost(_) = &gone {
-            // Neither an interruption nor the end of all.
+            // The loss of one side is neither an interruption nor the end of all.
             let _ = self.side.lose(gone.clone());
         }
         gone.into()

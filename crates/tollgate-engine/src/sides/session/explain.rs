@@ -26,7 +26,7 @@ use crate::sides::agent::protocol::{Answer, Job, Request};
 
 /// Samples before the watched ones.
 const WARM_UP: usize = 3;
-/// Samples to watch, and the number of instructions after which that ends.
+/// Samples to watch, and the number of instructions after which watching ends.
 const SAMPLES: usize = 5;
 /// Samples to watch if all are equal.
 const EQUAL_SAMPLES: usize = 2;
@@ -118,7 +118,7 @@ impl AgentSide<'_, '_> {
         let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
         let all =
             iterations(addresses, entry, counted.in_batch as usize, counted.is_called).map_err(Gone::Lost)?;
-        // Those by which the longer batch of a sample is longer.
+        // The iterations that the longer batch of a sample has in addition.
         let looked_at = &all[all.len().saturating_sub(counted.order.iterations as usize)..];
         let chosen = choose(looked_at, counted.per_operation * counted.order.ops as f64);
         say(format!("reading the kernel's symbols in {name}"));

@@ -37,7 +37,7 @@ pub fn iterations(
     Ok(heads.iter().zip(ends).map(iteration).collect())
 }
 
-/// Returns the loop's head: the first aligned address after the entry whose executions are as many as the iterations.
+/// Returns the executions of the loop's head: the first aligned address after the entry that was executed once per iteration.
 fn heads(addresses: &[u64], call: usize, entry: u64, number: usize) -> Option<Vec<usize>> {
     let is_candidate =
         |address: u64| address > entry && address - entry < NEAR && address.is_multiple_of(ALIGNMENT);

@@ -1,4 +1,4 @@
-//! Starts and ends an environment for a session that measures this.
+//! Starts and ends an environment for a session that measures its start and its end.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -34,7 +34,7 @@ pub trait Life {
     fn about(&self) -> About;
 }
 
-/// For one with another owner, which starts it when it is not measured itself.
+/// For an environment with another owner, which starts it when the start is not measured.
 impl<L: Life> Life for Rc<RefCell<&mut L>> {
     fn start(&mut self, begin: &mut dyn FnMut()) -> Result<Link, String> {
         self.borrow_mut().start(begin)

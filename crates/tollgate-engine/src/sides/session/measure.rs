@@ -260,7 +260,7 @@ impl Session<'_, '_, '_> {
     }
 
     /// Runs pairs of processes of the environments that can be paired, and whole processes of the others, until the deadline.
-    /// Each time it takes the one, and the suite, that has taken the least of its share.
+    /// The next to run is the pair or the environment, and in it the suite, that has taken the least of its share.
     fn tracks(&mut self, deadline: Instant) -> Result<(), Stop> {
         let here = |side: &&AgentSide| side.is_here();
         let paired: Vec<usize> = (0..self.sides.len())

@@ -48,7 +48,7 @@ impl Ratios {
     /// A fast estimate of half a comparison's interval: the standard error of a median (√(π/2) of a mean's) times the confidence
     /// boundary. `None` with too few pairs.
     fn half_width(&self) -> Option<f64> {
-        /// 4.3 deviations of a sum of signs at all looks together with an error of 1 in 1,000, for ten to some thousand pairs.
+        /// With 4.3 standard deviations of a sum of signs, all looks together err once in 1,000, for ten to some thousand pairs.
         const QUANTILE: f64 = 4.3 * 1.2533;
         let number = self.medians.len();
         if number < ENOUGH_PROCESSES {

@@ -1,9 +1,9 @@
 //! Reconstructs the stacks of functions from the order of the executed addresses alone.
 //!
-//! The first instruction of a function is a call of it. Any other instruction of a function further down is a return to that, which
-//! ends all above. If the function is not on the stack, it is a call too, since some are entered at more than one instruction. So
-//! another thread's functions appear above the function that switched to it. A function that jumps to another at its end keeps its
-//! frame until the caller of both goes on. The caller of `__x86_indirect_thunk_rax` and the like also calls the target.
+//! A function's first instruction is a call of it. Any other instruction of a function further down the stack is a return to it, which
+//! ends all frames above. If the function is not on the stack, the instruction is a call too, since some functions are entered at more
+//! than one instruction. So another thread's functions appear above the one that switched to it. A function that jumps to another at
+//! its end keeps its frame until the caller of both goes on. The caller of `__x86_indirect_thunk_rax` and the like also calls the target.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -108,7 +108,7 @@ impl Stacks {
         if let Some(known) = known {
             return *known;
         }
-        // Without room, it counts for its caller.
+        // If there is no room for a frame, its instructions count for the caller.
         if self.frames.len() >= MOST {
             return caller;
         }

@@ -28,7 +28,7 @@ const EVERY: usize = 4;
 /// The environments that are measured in turns, with one schedule for all of them.
 pub struct TurnTrack {
     sides: Vec<usize>,
-    /// One for each suite. Without samples: it has the time of a pair, and how often each case has run.
+    /// One for each suite. It has no samples, only the time of a pair, and how often each case has run.
     joint: Vec<Schedule>,
     pairs: Vec<Pairs>,
 }

@@ -54,8 +54,8 @@ pub struct Given {
     pub name: String,
     /// The command. Its measurement is set for each execution.
     pub order: Order,
-    /// If it has several programs, linked with their functions in another order: the command with each. Execution n is of the program
-    /// n modulo their number. Each command of a comparison has as many.
+    /// If it has several programs, linked with their functions in another order: the command with each. Execution n uses program
+    /// n modulo their number. All commands of a comparison have the same number of programs.
     pub layouts: Vec<Order>,
     /// Executed before all of its executions, once in each place.
     pub setup: Option<Order>,

@@ -56,7 +56,7 @@ pub fn tally(
     let measurements: Vec<Measurement> = vec![
         count(INSTRUCTIONS, Unit::Instructions, totals),
         split(USER_INSTRUCTIONS, known.map(|(sums, _)| user(sums))),
-        // The kernel's part of the watched execution differs a little from others': it is what the program's part leaves of the total.
+        // The kernel's part of the watched execution differs a little from others', so it is the total less the program's part.
         split(KERNEL_INSTRUCTIONS, known.map(|(sums, total)| (total - user(sums)).max(0.0))),
         split(ITERATIONS, known.map(|(sums, _)| sums.repeated.iter().sum::<u64>() as f64)),
         count(FIRST, Unit::Instructions, first.into_iter().collect()),

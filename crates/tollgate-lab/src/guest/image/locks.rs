@@ -21,7 +21,7 @@ pub(crate) fn lock_programs() -> &'static [u8] {
     between(&raw const tollgate_guest_locks, &raw const tollgate_guest_locks_end)
 }
 
-/// Returns the entry of a program, by its index in the list there; if `alone`, without a critical section.
+/// Returns the entry of a program, by its index in the list of `locks.s`; if `alone`, the entry without a critical section.
 pub(crate) fn entry_of(lock: usize, alone: bool) -> Option<u64> {
     let (from, to) = (&raw const tollgate_guest_lock_entries, &raw const tollgate_guest_lock_entries_end);
     let line = between(from, to).chunks_exact(8).nth(lock)?;

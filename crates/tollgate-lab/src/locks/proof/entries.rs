@@ -38,7 +38,7 @@ pub struct Point {
 struct System {
     machine: RefCell<Preempted>,
     first: StateId,
-    /// The states that the search left, and those in which the timer came.
+    /// The states whose successors were searched, and those in which the timer came.
     seen: RefCell<BTreeSet<u32>>,
     preempted: RefCell<HashSet<StateId>>,
 }
@@ -167,7 +167,7 @@ fn points(
     let mut all: BTreeMap<(bool, u64), Point> = BTreeMap::new();
     for state in seen.iter().copied().map(StateId) {
         let (in_ring_3, address) = (machine.is_in_ring_3(state), machine.rip(state));
-        // This interrupt does not lose what is lost already.
+        // A loss that happens even without this interrupt does not count as its effect.
         let is_sound = finish(machine, state, ends).is_none();
         let next = machine.preempt(state);
         let losses = [

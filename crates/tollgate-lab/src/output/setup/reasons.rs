@@ -94,7 +94,7 @@ const LONG_MODE: &str = "SDM 3A, \"Initializing IA-32e mode\"";
 const TASK: &str = "SDM 3A, \"Task management in 64-bit mode\"";
 const IDT: &str = "SDM 3A, \"64-bit mode IDT\"";
 
-/// Returns the reason of a write; `None` for a write that this kernel never does.
+/// Returns the reason for a write; `None` for a write that this kernel never does.
 pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
     match item {
         Item::Port { .. } => reason(

@@ -90,7 +90,7 @@ impl Slots {
 }
 
 impl End for Slots {
-    /// Touches each page without changing it: a child has no page tables for shared memory yet, and would fault among messages.
+    /// Touches each page without changing it: a child has no page tables for shared memory yet, and would fault during the exchange.
     fn enter(&mut self) {
         for at in (0..2 * stride(self.bytes)).step_by(4096) {
             // SAFETY: an aligned word within the mapping; zeros are valid.

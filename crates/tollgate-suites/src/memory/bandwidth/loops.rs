@@ -254,7 +254,7 @@ words! {
 }
 
 impl By {
-    /// This one, or on an architecture that does not do `op` by it, the other.
+    /// Returns `self`, or `other` on an architecture that does not do `op` by `self`.
     pub fn or(self, other: Self, op: Op, on: Architecture) -> Self {
         if is_on(on, op, self) { self } else { other }
     }
@@ -271,10 +271,10 @@ impl By {
     }
 }
 
-/// A loop, the instruction that moves its data, and how often the loop contains that.
+/// A loop, the instruction that moves its data, and how often the loop contains the instruction.
 pub type Code = (LongLoop, &'static str, usize);
 
-/// Whether an architecture does it so.
+/// Whether an architecture does `op` by these instructions.
 pub fn is_on(on: Architecture, op: Op, by: By) -> bool {
     code(op, by).is_some_and(|(code, ..)| code.why_absent(on).is_none())
 }

@@ -105,7 +105,7 @@ fn stream(seat: Seat) -> io::Result<Box<dyn Work>> {
 
 impl Work for Stream {
     fn make(&mut self, times: u64) -> Result<(), i32> {
-        /// Passes per check of the written words, which would otherwise take part of the time.
+        /// Passes per check of the written words: more frequent checks would take part of the time.
         const LOOKS: u64 = 64;
         let offset = self.context.words[2];
         self.passes += 1;

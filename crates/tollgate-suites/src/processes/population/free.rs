@@ -72,7 +72,7 @@ impl Memory {
     }
 }
 
-/// Decides whether MemFree shows what a population took: readings while idle, before it, during it, and while it idled.
+/// Decides whether MemFree shows what a population took, by readings while idle, before it, during it, and while it idled.
 fn told(population: &Population, [idle, before, during, after]: [Memory; 4]) -> Result<(), String> {
     let who = match population.of {
         Of::Processes => format!("{} processes", population.number),

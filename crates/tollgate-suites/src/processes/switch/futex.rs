@@ -73,7 +73,7 @@ struct Words {
 
 struct Futex(Arc<Words>);
 
-/// Looks for the partner's last token, a millisecond or more from one to the next.
+/// The most checks for the partner's last token, at least a millisecond apart.
 const LOOKS: usize = 10_000;
 
 pub(super) fn words() -> Means {
@@ -99,8 +99,8 @@ impl Side for Futex {
 
     fn check(&self, context: &LoopContext, _: u64) -> Result<()> {
         let (seen, given) = (context.words[2] as u32, || self.0.own.0.load(SeqCst));
-        // A wake-up for a token that was taken without sleep ends the next wait, and this thread is ahead of a partner that waits for
-        // its processor. It gives a token for each that it gets.
+        // The wake-up for a token that was taken without sleep ends the next wait, so this thread may be ahead of a partner that waits
+        // for its processor. The partner gives a token for each that it gets.
         for _ in 0..LOOKS {
             if seen == given() {
                 return Ok(());

@@ -124,7 +124,7 @@ fn means(params: &Params) -> Result<Means> {
 unsafe fn follow(code: LongLoop, words: [u64; 7]) {
     debug_assert!(code.is_called(), "each side has a call and a return in a trip");
     let mut context = LoopContext { words, result: 0 };
-    // SAFETY: the caller's.
+    // SAFETY: by the caller's contract.
     unsafe { code.run(u64::MAX, &mut context) };
 }
 

@@ -73,7 +73,7 @@ pub struct Recipe {
 pub enum Layouts {
     /// They have one.
     One,
-    /// Cargo links each of them this often, at least and at most.
+    /// Cargo links each program at least and at most this many times.
     Linked([usize; 2]),
     /// The build command takes a seed.
     Seeded,
@@ -259,7 +259,7 @@ impl Builder {
     fn execute(&self, recipe: &Recipe, line: &str, is_bench: bool, source: &Path) -> Result<(), Failure> {
         let log = self.place.path().join(LOG);
         let messages = if recipe.has_messages { source.join(MESSAGES) } else { log.clone() };
-        // Its output has no limit, but what attends a tool keeps only the beginning.
+        // The output goes to files: it may have any length, and `attend` keeps only its beginning.
         let mut command = shell("exec >>\"$1\" 2>>\"$0\"; exec sh -c \"$2\"");
         command.arg(&log).arg(messages).arg(line).current_dir(source);
         if let Layouts::Linked(numbers) = recipe.layouts {
@@ -312,7 +312,7 @@ impl Builder {
     }
 }
 
-/// A directory for a tree while it is built; what is left of it is removed.
+/// The directory in which a tree is built. Dropping this removes what is left of it.
 struct Source(PathBuf);
 
 impl Source {
@@ -367,7 +367,7 @@ fn configurations(source: &Path) -> Vec<PathBuf> {
     directories.flat_map(|directory| ["config.toml", "config"].map(|name| directory.join(name))).collect()
 }
 
-/// Whether a configuration gives Cargo a wrapper of rustc, in whose place the one for layouts would come.
+/// Whether a configuration gives Cargo a wrapper of rustc, which the one for layouts would replace.
 fn has_wrapper(source: &Path) -> bool {
     let files = configurations(&source.join("x")).into_iter();
     let text = |file: PathBuf| read_regular(&file, MOST_CONFIGURATION).unwrap_or_default();

@@ -19,7 +19,7 @@ use super::equal::have_equal_bytes;
 
 /// The layouts of each side, if the user gives no number.
 pub const USUAL: usize = 8;
-/// More are linked at once if that is quick, for sides whose layouts lie far apart.
+/// The most layouts that are linked at once, if that is quick, for sides whose layouts lie far apart.
 pub const MOST: usize = 32;
 /// In a build command, the seed of a layout.
 pub const SEED: &str = "{layout}";
@@ -91,7 +91,7 @@ pub fn link(
         let script = File::options().write(true).create_new(true).mode(0o700).open(directory.join(name));
         script?.write_all(text.as_bytes())?;
     }
-    // Cargo sets them for the targets of these kinds alone (The Cargo Book, "Environment variables Cargo sets for crates").
+    // Cargo sets these variables only for targets of these kinds (The Cargo Book, "Environment variables Cargo sets for crates").
     let of = if is_bench { "CARGO_TARGET_TMPDIR" } else { "CARGO_BIN_NAME" };
     command
         .env("RUSTC_WORKSPACE_WRAPPER", directory.join(WRAPPER))
